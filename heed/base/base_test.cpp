@@ -1,0 +1,102 @@
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "heed/base/buffer.h"
+#include "heed/base/error.h"
+#include "heed/base/random.h"
+#include "heed/base/threads.h"
+
+namespace heed {
+namespace {
+
+TEST(Philox, MatchesThePublishedKnownAnswers) {
+  // Random123's kat_vectors, philox4x32 with 10 rounds.
+  EXPECT_EQ(philox({0, 0, 0, 0}, {0, 0}), (Philox{0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}));
+  EXPECT_EQ(philox({0xffffffff, 0xffffffff, 0xffffffff, 0xffffffff}, {0xffffffff, 0xffffffff}),
+            (Philox{0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}));
+  EXPECT_EQ(philox({0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}, {0xa4093822, 0x299f31d0}),
+            (Philox{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}));
+}
+
+TEST(Random, NormalHasMeanZeroAndVarianceOne) {
+  Random random(7);
+  double sum = 0, squares = 0;
+  const int n = 200000;
+  for (int i = 0; i < n; ++i) {
+    const double x = random.normal();
+    sum += x;
+    squares += x * x;
+  }
+  EXPECT_NEAR(sum / n, 0, 0.01);
+  EXPECT_NEAR(squares / n, 1, 0.01);
+}
+
+TEST(Random, StreamsDifferAndRepeat) {
+  Random a(1, 0), b(1, 1), again(1, 0);
+  const uint32_t first = a.next();
+  EXPECT_NE(first, b.next());
+  EXPECT_EQ(first, again.next());
+  for (int i = 0; i < 1000; ++i) EXPECT_LT(a.below(7), 7u);
+}
+
+TEST(ParallelFor, CoversEveryIndexOnce) {
+  for (const int threads : {1, 2, 3}) {
+    set_num_threads(threads);
+    for (const int64_t n : {0, 1, 5, 1000}) {
+      std::vector<std::atomic<int>> seen(static_cast<size_t>(n));
+      parallel_for(n, 7, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) ++seen[static_cast<size_t>(i)];
+      });
+      for (const auto& count : seen) EXPECT_EQ(count, 1);
+    }
+  }
+  set_num_threads(0);
+}
+
+TEST(ParallelFor, RethrowsWhatABodyThrows) {
+  set_num_threads(2);
+  EXPECT_THROW(parallel_for(100, 1, [](int64_t begin, int64_t) {
+                 if (begin == 50) fail("[test] at {}", begin);
+               }),
+               Error);
+  set_num_threads(0);
+}
+
+TEST(Buffer, ReusesABlockOnceItsLastHandleIsGone) {
+  const float* first;
+  {
+    Buffer a(1000);
+    Buffer b = a;
+    first = b.data();
+    EXPECT_FALSE(a.unique());
+  }
+  const int64_t before = pool_stats().system_allocations;
+  Buffer c(1000);
+  EXPECT_EQ(c.data(), first);
+  EXPECT_TRUE(c.unique());
+  EXPECT_EQ(pool_stats().system_allocations, before);
+}
+
+TEST(Buffer, HoldsAtLeastWhatWasAskedFor) {
+  for (int64_t n = 0; n < 70000; n = n * 5 / 4 + 1) {
+    Buffer buffer(n);
+    for (int64_t i = 0; i < n; ++i) buffer.data()[i] = static_cast<float>(i);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
+  }
+  EXPECT_THROW(pool_take(size_t{1} << 50), Error);
+}
+
+TEST(Nearest, SuggestsOnlyWhatIsNear) {
+  const std::vector<std::string> verbs = {"show", "doctor", "bench"};
+  EXPECT_EQ(nearest("shwo", verbs), "show");
+  EXPECT_EQ(nearest("docter", verbs), "doctor");
+  EXPECT_EQ(nearest("zzzzzz", verbs), "");
+}
+
+}  // namespace
+}  // namespace heed

@@ -1,0 +1,41 @@
+// One pool of threads (OpenMP) for the whole process. Results never depend on the number of threads:
+// work is cut into chunks by size alone, and who runs a chunk is left open.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace heed {
+
+// A borrowed callable: no allocation, valid while the callee runs.
+template <class Signature>
+class FunctionRef;
+template <class R, class... Args>
+class FunctionRef<R(Args...)> {
+ public:
+  template <class F, class = std::enable_if_t<!std::is_same_v<std::remove_cvref_t<F>, FunctionRef>>>
+  FunctionRef(F&& f)  // NOLINT(google-explicit-constructor): a lambda should just pass
+      : object_(const_cast<void*>(static_cast<const void*>(std::addressof(f)))),
+        call_([](void* object, Args... args) -> R {
+          return (*static_cast<std::remove_reference_t<F>*>(object))(args...);
+        }) {}
+  R operator()(Args... args) const { return call_(object_, args...); }
+
+ private:
+  void* object_;
+  R (*call_)(void*, Args...);
+};
+
+int num_threads();
+// 0 means: as many as this process may use.
+void set_num_threads(int n);
+// Which thread of the running parallel_for this is, in [0, num_threads()); 0 outside of one.
+int thread_index();
+
+// Calls body(begin, end) for chunks of `grain` (the last may be shorter) that cover [0, n) once.
+// Chunks are handed out in order to whichever thread is free. An exception of a body is rethrown here.
+// Inside a body, a further parallel_for runs on the calling thread alone.
+void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t begin, int64_t end)> body);
+
+}  // namespace heed
