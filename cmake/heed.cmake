@@ -10,7 +10,7 @@ add_library(hwy::hwy ALIAS PkgConfig::hwy)
 
 add_library(heed_flags INTERFACE)
 target_include_directories(heed_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
-target_compile_options(heed_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror)
+target_compile_options(heed_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror -ffp-contract=off)
 if(HEED_SANITIZE)
   target_compile_options(heed_flags INTERFACE -fsanitize=${HEED_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(heed_flags INTERFACE -fsanitize=${HEED_SANITIZE})

@@ -1,0 +1,73 @@
+// Attention over ragged spans in tiles: softmax(Q K^T * scale + bias) V, forward and backward, with memory
+// that grows with n and never with n^2. A row whose keys are all masked gives zeros and zero gradients.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/kernels/dropout.h"
+
+namespace heed::kernels {
+
+// A (T, heads * D) matrix whose row t starts at data + t * ld; head h holds columns [h * D, (h + 1) * D).
+struct Heads {
+  const float* data;
+  int64_t ld;
+};
+struct HeadsOut {
+  float* data;
+  int64_t ld;
+  bool accumulate;
+};
+
+struct Attention {
+  int64_t sequences;
+  const int32_t *q_offsets, *k_offsets;  // (sequences + 1) rows where each sequence starts
+  int64_t heads, kv_heads;               // heads % kv_heads == 0; head h reads kv head h / (heads / kv_heads)
+  int64_t D, Dv;                         // of one head
+  float scale;
+  bool causal = false;                   // query i sees keys j <= i + (n_k - n_q)
+  const int32_t* key_lengths = nullptr;  // (sequences) keys from here on are masked; null: all are seen
+  // Arbitrary masks, one (n_q, n_k) matrix each, at data + sequence * stride_sequence + head * stride_head + i * stride_row + j.
+  struct Mask {
+    const uint8_t* keep = nullptr;       // boolean: 0 is masked
+    const float* add = nullptr;          // additive: -inf masks
+    int64_t stride_sequence = 0, stride_head = 0, stride_row = 0;
+  } mask;
+  const float* slopes = nullptr;         // (heads) ALiBi: score -= slope * |i + (n_k - n_q) - j|
+  // Relative bias: score += table[bucket[j - i + n_k_max...]][head]; see relative_index.
+  const float* relative = nullptr;       // (distances, heads): value for distance j - (i + n_k - n_q) = d at row d - relative_first
+  int64_t relative_first = 0, relative_count = 0;  // distances outside are clamped to the ends
+  Dropout dropout;                       // on the weights, after the softmax
+  const uint32_t* sequence_ids = nullptr;  // (sequences) numbers in the global batch for dropout; null: 0, 1, 2, ...
+};
+
+struct AttentionForward {
+  Heads q, k, v;
+  float* out;         // (T, heads * Dv)
+  int64_t out_ld;
+  float* logsumexp;   // (T, heads): kept for the backward; may be null
+};
+void attention(const Attention& a, const AttentionForward& f);
+void attention_reference(const Attention& a, const AttentionForward& f);
+
+struct AttentionBackward {
+  Heads q, k, v, out, dout;
+  const float* logsumexp;
+  HeadsOut dq, dk, dv;          // data may be null: not wanted
+  float* drelative = nullptr;   // (distances, heads), added to
+};
+void attention_backward(const Attention& a, const AttentionBackward& b);
+void attention_backward_reference(const Attention& a, const AttentionBackward& b);
+
+// The weights of one sequence and head, rows [first, first + rows): (rows, n_k), exact, without dropout unless asked.
+// scores (rows, n_k), before the softmax and with every mask and bias, are written where given.
+struct AttentionLook {
+  Heads q, k;
+  int64_t sequence, head, first, rows;
+  bool with_dropout = false;
+  float* weights;
+  float* scores = nullptr;
+};
+void attention_weights(const Attention& a, const AttentionLook& look);
+
+}  // namespace heed::kernels

@@ -1,0 +1,42 @@
+// Matrix products. Every output is one chain of fused multiply-adds over k = 0, 1, 2, ..., whatever the
+// blocking, the threads or the number of rows: the bits of a row never depend on its neighbours.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/base/threads.h"
+
+namespace heed::kernels {
+
+enum class Precision { kF32, kBf16 };  // bf16: inputs rounded to bf16, products summed in f32
+
+// A matrix in memory: element (i, j) at data[i * ld + j], or at data[j * ld + i] when transposed.
+struct Operand {
+  const float* data;
+  int64_t ld;
+  bool transposed = false;
+};
+
+// Called on one thread for each finished tile of c while it is in cache.
+struct Tile {
+  float* c;
+  int64_t ldc, row, column, rows, columns;
+};
+
+struct Gemm {
+  int64_t M, N, K;
+  Operand a, b;                // (M, K), (K, N)
+  float* c;                    // (M, N)
+  int64_t ldc;
+  bool accumulate = false;     // the chain starts at c
+  const float* bias = nullptr; // (N): the chain starts at the bias
+  const FunctionRef<void(const Tile&)>* finish = nullptr;
+  Precision precision = Precision::kF32;
+};
+void gemm(const Gemm& g);
+void gemm_reference(const Gemm& g);
+
+// True where this CPU multiplies bf16 natively; elsewhere kBf16 is computed, to the same rounding, slowly.
+bool has_native_bf16();
+
+}  // namespace heed::kernels

@@ -1,0 +1,31 @@
+// Vocabulary projection, softmax, cross-entropy and label smoothing, and their gradients, by blocks of token
+// rows over the whole vocabulary: the (T, V) logits never exist at once.
+#pragma once
+
+#include <cstdint>
+
+#include "heed/kernels/gemm.h"
+
+namespace heed::kernels {
+
+// loss_t = -(1 - eps) log p[target] - eps / V * sum_v log p[v];  rows with target < 0 are ignored.
+struct VocabularyLoss {
+  int64_t T, C, V;
+  const float* x;           // (T, C)
+  Operand weight;           // (C, V): tied embeddings (V, C) are a transposed operand
+  const float* bias;        // (V) or null
+  const int32_t* targets;   // (T)
+  float smoothing = 0;
+  Precision precision = Precision::kF32;
+  // Results. Gradients are those of grad_scale * sum_t loss_t; each may be null.
+  float* row_loss;          // (T) smoothed loss
+  float* row_nll;           // (T) plain -log p[target]
+  float grad_scale = 1;
+  float* dx = nullptr;      // (T, C), written
+  float* dweight = nullptr; // laid out as weight, added to
+  float* dbias = nullptr;   // added to
+};
+void vocabulary_loss(const VocabularyLoss& l);
+void vocabulary_loss_reference(const VocabularyLoss& l);
+
+}  // namespace heed::kernels
