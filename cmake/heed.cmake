@@ -11,6 +11,8 @@ add_library(hwy::hwy ALIAS PkgConfig::hwy)
 add_library(heed_flags INTERFACE)
 target_include_directories(heed_flags INTERFACE $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>)
 target_compile_options(heed_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Werror -ffp-contract=off)
+# Three builds of every kernel: AVX-512, AVX2 and the baseline; Highway picks one at run time.
+target_compile_definitions(heed_flags INTERFACE "HWY_DISABLED_TARGETS=(HWY_AVX3_DL|HWY_SSE4|HWY_SSSE3)")
 if(HEED_SANITIZE)
   target_compile_options(heed_flags INTERFACE -fsanitize=${HEED_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
   target_link_options(heed_flags INTERFACE -fsanitize=${HEED_SANITIZE})

@@ -34,9 +34,10 @@ struct Attention {
     int64_t stride_sequence = 0, stride_head = 0, stride_row = 0;
   } mask;
   const float* slopes = nullptr;         // (heads) ALiBi: score -= slope * |i + (n_k - n_q) - j|
-  // Relative bias: score += table[bucket[j - i + n_k_max...]][head]; see relative_index.
-  const float* relative = nullptr;       // (distances, heads): value for distance j - (i + n_k - n_q) = d at row d - relative_first
-  int64_t relative_first = 0, relative_count = 0;  // distances outside are clamped to the ends
+  // Relative bias: score += relative[d - relative_first][head] for the distance d = j - (i + n_k - n_q);
+  // distances outside the table take its nearest end.
+  const float* relative = nullptr;       // (relative_count, heads)
+  int64_t relative_first = 0, relative_count = 0;
   Dropout dropout;                       // on the weights, after the softmax
   const uint32_t* sequence_ids = nullptr;  // (sequences) numbers in the global batch for dropout; null: 0, 1, 2, ...
 };
