@@ -1,0 +1,80 @@
+// Autograd by closures: an op computes and states its backward beside it.
+//
+//   Tensor y = Tensor::empty(x.shape());
+//   kernels::activate(y.data(), x.data(), x.numel(), act);
+//   on_backward(y, {x}, [x, act](const Tensor& dy) { ... write to x.grad_target() ... });
+//
+// A closure must not hold y itself (that would be a cycle): y.detach() shares the numbers.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <initializer_list>
+#include <utility>
+
+#include "heed/tensor/tensor.h"
+
+namespace heed {
+namespace detail {
+
+// Blocks of these come from the pool, so that a step whose shapes were seen takes nothing from the system.
+struct Pooled {
+  static void* operator new(size_t bytes) { return pool_take(bytes); }
+  static void operator delete(void* block) { pool_give(block); }
+};
+
+struct Backward : Pooled {
+  virtual ~Backward() = default;
+  virtual void run(const Tensor& dy) = 0;
+};
+
+template <class F>
+struct BackwardOf final : Backward {
+  explicit BackwardOf(F&& f) : function(std::move(f)) {}
+  void run(const Tensor& dy) override { function(dy); }
+  F function;
+};
+
+struct Node : Pooled {
+  static constexpr int kMaxInputs = 12;
+
+  std::atomic<int> owners{1};
+  uint64_t number = 0;  // in order of creation: inputs always have smaller ones
+  Buffer values;
+  int64_t offset = 0, ld = 0;
+  Shape shape;
+  bool requires_grad = false;
+
+  Buffer grad;
+  int64_t grad_offset = 0;
+  bool grad_written = false;  // else what lies in grad is stale
+  bool grad_shared = false;   // grad belongs to an arena: never replaced
+  // Columns [begin, end) of the gradient that slices have written so far, while not all are.
+  std::array<std::pair<int64_t, int64_t>, 8> written{};
+  int n_written = 0;
+
+  Tensor parent;  // of a column slice, whose gradient lies in the parent's
+  int64_t column = 0;
+
+  std::array<Tensor, kMaxInputs> inputs;
+  int n_inputs = 0;
+  Backward* backward = nullptr;
+  bool queued = false;
+
+  ~Node() { delete backward; }
+};
+
+bool record(const Tensor& y, std::initializer_list<Tensor> inputs);
+bool record(const Tensor& y, const Tensor* inputs, int n);
+
+}  // namespace detail
+
+template <class F>
+void on_backward(const Tensor& y, std::initializer_list<Tensor> inputs, F&& backward) {
+  if (detail::record(y, inputs)) y.node()->backward = new detail::BackwardOf<std::remove_cvref_t<F>>(std::move(backward));
+}
+
+// Columns [begin, end) of x as a view: nothing is copied, and its gradient is written into x's.
+Tensor columns(const Tensor& x, int64_t begin, int64_t end);
+
+}  // namespace heed

@@ -1,0 +1,114 @@
+#include "heed/tensor/tensor.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "heed/base/error.h"
+#include "heed/kernels/elementwise.h"
+#include "heed/tensor/autograd.h"
+
+namespace heed {
+namespace {
+
+std::atomic<uint64_t> next_number{1};
+
+Tensor new_node(const Buffer& buffer, int64_t offset, const Shape& shape, int64_t ld) {
+  auto* node = new detail::Node;
+  node->number = next_number.fetch_add(1, std::memory_order_relaxed);
+  node->values = buffer;
+  node->offset = offset;
+  node->shape = shape;
+  node->ld = ld;
+  return Tensor(node);
+}
+
+int64_t last(const Shape& shape) { return shape.rank() ? shape[-1] : 1; }
+
+}  // namespace
+
+namespace detail {
+
+void retain(Node* node) noexcept {
+  if (node) node->owners.fetch_add(1, std::memory_order_relaxed);
+}
+
+void release(Node* node) noexcept {
+  if (node && node->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete node;
+}
+
+}  // namespace detail
+
+Tensor Tensor::empty(const Shape& shape) { return new_node(Buffer(shape.numel()), 0, shape, last(shape)); }
+
+Tensor Tensor::full(const Shape& shape, float value) {
+  Tensor t = empty(shape);
+  kernels::fill(t.data(), value, t.numel());
+  return t;
+}
+
+Tensor Tensor::zeros(const Shape& shape) { return full(shape, 0); }
+
+Tensor Tensor::from(std::span<const float> values, const Shape& shape) {
+  if (static_cast<int64_t>(values.size()) != shape.numel()) {
+    fail("[tensor] {} values for shape {}: expected {}", values.size(), shape.str(), shape.numel());
+  }
+  Tensor t = empty(shape);
+  std::copy(values.begin(), values.end(), t.data());
+  return t;
+}
+
+Tensor Tensor::from(std::initializer_list<float> values, const Shape& shape) {
+  return from(std::span<const float>(values.begin(), values.size()), shape);
+}
+
+Tensor Tensor::scalar(float value) { return full({}, value); }
+
+Tensor Tensor::view_of(const Buffer& buffer, int64_t offset, const Shape& shape) {
+  return new_node(buffer, offset, shape, last(shape));
+}
+
+const Shape& Tensor::shape() const {
+  if (!node_) fail("[tensor] used before it was given a value");
+  return node_->shape;
+}
+
+int64_t Tensor::cols() const { return last(shape()); }
+
+int64_t Tensor::rows() const {
+  const int64_t c = cols();
+  return c ? numel() / c : shape().without_last().numel();
+}
+
+int64_t Tensor::ld() const { return node_->ld; }
+
+float* Tensor::data() const { return node_->values.data() + node_->offset; }
+
+float Tensor::item() const {
+  if (numel() != 1) fail("[item] shape {}: expected one element", shape().str());
+  return *data();
+}
+
+std::vector<float> Tensor::to_vector() const {
+  std::vector<float> out;
+  out.reserve(static_cast<size_t>(numel()));
+  for (int64_t r = 0; r < rows(); ++r) out.insert(out.end(), data() + r * ld(), data() + r * ld() + cols());
+  return out;
+}
+
+Tensor Tensor::detach() const { return new_node(node_->values, node_->offset, shape(), ld()); }
+
+Tensor columns(const Tensor& x, int64_t begin, int64_t end) {
+  if (begin < 0 || begin > end || end > x.cols() || x.shape().rank() == 0) {
+    fail("[columns] [{}, {}) of shape {}", begin, end, x.shape().str());
+  }
+  detail::Node* parent = x.node();
+  Tensor view = new_node(parent->values, parent->offset + begin, x.shape().with_last(end - begin), x.ld());
+  if (detail::record(view, {x})) {
+    // A slice of a slice writes into the outermost gradient.
+    view.node()->parent = parent->parent ? parent->parent : x;
+    view.node()->column = parent->column + begin;
+  }
+  return view;
+}
+
+}  // namespace heed
