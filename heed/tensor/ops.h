@@ -78,6 +78,7 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, float
 Tensor rms_norm(const Tensor& x, const Tensor& gain, float eps);
 
 // Rows of the table times `scale`, plus, where given, the row of `positions` at each token's position.
+// The ids and positions are read again by the backward: they stay with the batch until then.
 struct EmbeddingArgs {
   float scale = 1;
   Tensor positions;                    // (P, C), constant or learned

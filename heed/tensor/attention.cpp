@@ -1,0 +1,89 @@
+#include "heed/kernels/attention.h"
+
+#include <cmath>
+
+#include "heed/tensor/op_check.h"
+#include "heed/tensor/ops.h"
+
+namespace heed {
+namespace {
+
+kernels::Attention kernel_args(const Tensor& q, const Tensor& v, const AttentionArgs& a) {
+  kernels::Attention k{};
+  k.sequences = a.q_spans.count();
+  k.q_offsets = a.q_spans.offsets();
+  k.k_offsets = a.k_spans.offsets();
+  k.heads = a.heads;
+  k.kv_heads = a.kv_heads;
+  k.D = q.cols() / a.heads;
+  k.Dv = v ? v.cols() / a.kv_heads : k.D;
+  k.scale = a.scale != 0 ? a.scale : 1.0f / std::sqrt(static_cast<float>(k.D));
+  k.causal = a.causal;
+  k.key_lengths = a.key_lengths ? a.key_lengths->data() : nullptr;
+  k.mask = {a.mask.keep ? a.mask.keep->data() : nullptr, a.mask.add ? a.mask.add.data() : nullptr, a.mask.stride_sequence,
+            a.mask.stride_head, a.mask.stride_row};
+  k.slopes = a.slopes ? a.slopes.data() : nullptr;
+  if (a.relative) {
+    k.relative = a.relative.data();
+    k.relative_first = a.relative_first;
+    k.relative_count = a.relative.rows();
+  }
+  k.dropout = a.dropout;
+  k.sequence_ids = a.q_spans.ids();
+  return k;
+}
+
+void check_heads(const Tensor& q, const Tensor& k, const AttentionArgs& a) {
+  if (a.heads <= 0 || a.kv_heads <= 0 || a.heads % a.kv_heads != 0) {
+    fail("[attention] {} heads over {} key heads: expected a multiple", a.heads, a.kv_heads);
+  }
+  if (q.cols() % a.heads != 0) fail("[attention] {} features by {} heads: not divisible", q.cols(), a.heads);
+  check_columns("attention", "keys", k, q.cols() / a.heads * a.kv_heads);
+  check_rows("attention", "queries", q, a.q_spans.tokens());
+  check_rows("attention", "keys", k, a.k_spans.tokens());
+  if (a.q_spans.count() != a.k_spans.count()) {
+    fail("[attention] {} sequences of queries, {} of keys", a.q_spans.count(), a.k_spans.count());
+  }
+  if (a.slopes) check_shape("attention", "slopes", a.slopes, {a.heads});
+  if (a.relative) check_columns("attention", "relative bias", a.relative, a.heads);
+}
+
+kernels::Heads heads_of(const Tensor& x) { return {x.data(), x.ld()}; }
+kernels::HeadsOut heads_of(const GradTarget& d) { return {d.data, d.ld, d.accumulate}; }
+
+}  // namespace
+
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionArgs& args) {
+  check_heads(q, k, args);
+  if (v.rows() != k.rows()) fail("[attention] {} keys, {} values: expected as many", k.rows(), v.rows());
+  if (v.cols() % args.kv_heads != 0) fail("[attention] {} features by {} heads: not divisible", v.cols(), args.kv_heads);
+  const kernels::Attention a = kernel_args(q, v, args);
+  Tensor y = Tensor::empty({q.rows(), args.heads * a.Dv});
+  const bool training = grad_enabled();
+  const Tensor logsumexp = training ? Tensor::empty({q.rows(), args.heads}) : Tensor();
+  kernels::attention(a, {heads_of(q), heads_of(k), heads_of(v), y.data(), y.ld(), training ? logsumexp.data() : nullptr});
+  on_backward(y, {q, k, v, args.relative}, [q, k, v, args, a, logsumexp, out = y.detach()](const Tensor& dy) {
+    const GradTarget dq = q.grad_target(), dk = k.grad_target(), dv = v.grad_target();
+    const GradTarget drelative = args.relative.zeroed_grad_target();
+    kernels::attention_backward(a, {heads_of(q), heads_of(k), heads_of(v), heads_of(out), heads_of(dy), logsumexp.data(),
+                                    heads_of(dq), heads_of(dk), heads_of(dv), drelative.data});
+  });
+  return y;
+}
+
+Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionArgs& args, const WeightsAt& at) {
+  check_heads(q, k, args);
+  if (at.sequence < 0 || at.sequence >= args.q_spans.count() || at.head < 0 || at.head >= args.heads || at.first < 0 ||
+      at.rows < 0 || at.first + at.rows > args.q_spans.length(at.sequence)) {
+    fail("[attention_weights] rows {} to {} of sequence {}, head {}: out of range", at.first, at.first + at.rows, at.sequence,
+         at.head);
+  }
+  Tensor weights = Tensor::empty({at.rows, args.k_spans.length(at.sequence)});
+  const Tensor scores = at.scores ? Tensor::empty(weights.shape()) : Tensor();
+  kernels::attention_weights(kernel_args(q, Tensor(), args),
+                             {heads_of(q), heads_of(k), at.sequence, at.head, at.first, at.rows, false, weights.data(),
+                              at.scores ? scores.data() : nullptr});
+  return at.scores ? scores : weights;
+}
+
+}  // namespace heed

@@ -1,0 +1,42 @@
+#include "heed/kernels/loss.h"
+
+#include "heed/kernels/elementwise.h"
+#include "heed/tensor/op_check.h"
+#include "heed/tensor/ops.h"
+
+namespace heed {
+
+LossResult vocabulary_loss(const Tensor& x_in, const LinearWeight& w, std::span<const int32_t> targets, const LossArgs& args) {
+  const Tensor x = contiguous(x_in);
+  check_columns("vocabulary_loss", "input", x, w.in());
+  check_rows("vocabulary_loss", "input", x, static_cast<int64_t>(targets.size()));
+  if (w.bias) check_shape("vocabulary_loss", "bias", w.bias, {w.out()});
+  if (!(args.smoothing >= 0 && args.smoothing < 1)) fail("[vocabulary_loss] smoothing {}: expected 0 <= s < 1", args.smoothing);
+  LossResult result;
+  for (const int32_t target : targets) {
+    if (target >= w.out()) fail("[vocabulary_loss] target {}: the vocabulary has {}", target, w.out());
+    result.rows += target >= 0;
+  }
+  const int64_t T = x.rows();
+  const float scale = args.scale != 0 ? args.scale : result.rows ? 1.0f / static_cast<float>(result.rows) : 0.0f;
+  const Tensor row_loss = Tensor::empty({T}), row_nll = Tensor::empty({T});
+  const bool training = grad_enabled() && (x.requires_grad() || w.weight.requires_grad());
+  const Tensor dx = training && x.requires_grad() ? Tensor::empty(x.shape()) : Tensor();
+  const GradTarget dw = training ? w.weight.zeroed_grad_target() : GradTarget{};
+  const GradTarget db = training && w.bias ? w.bias.zeroed_grad_target() : GradTarget{};
+  kernels::vocabulary_loss({.T = T, .C = w.in(), .V = w.out(), .x = x.data(),
+                            .weight = {w.weight.data(), w.weight.ld(), w.layout == WeightLayout::kOutIn},
+                            .bias = w.bias ? w.bias.data() : nullptr, .targets = targets.data(), .smoothing = args.smoothing,
+                            .precision = current_precision(), .row_loss = row_loss.data(), .row_nll = row_nll.data(),
+                            .grad_scale = scale, .dx = dx ? dx.data() : nullptr, .dweight = dw.data, .dbias = db.data});
+  result.loss = Tensor::scalar(static_cast<float>(scale * kernels::sum(row_loss.data(), T)));
+  result.nll = kernels::sum(row_nll.data(), T);
+  if (args.keep_rows) result.row_nll = row_nll.to_vector();
+  on_backward(result.loss, {x, w.weight, w.bias}, [x, dx](const Tensor& dy) {
+    if (dy.item() != 1) fail("[vocabulary_loss] gradient {} arrives: scale the loss by LossArgs::scale", dy.item());
+    if (dx) x.add_grad(dx);
+  });
+  return result;
+}
+
+}  // namespace heed

@@ -1,0 +1,136 @@
+// Ops that know the tokens of a ragged batch: embedding, dropout, residual, rotary, head gains, pooling.
+#include "heed/kernels/elementwise.h"
+#include "heed/kernels/embedding.h"
+#include "heed/kernels/rotary.h"
+#include "heed/tensor/op_check.h"
+#include "heed/tensor/ops.h"
+
+namespace heed {
+namespace {
+
+// The bits of a dropout, kept for its backward; two floats a word.
+Tensor new_mask(int64_t T, int64_t C) { return Tensor::empty({T, 2 * kernels::mask_words(C)}); }
+uint64_t* bits(const Tensor& mask) { return reinterpret_cast<uint64_t*>(mask.data()); }
+
+void check_dropout(const char* op, const Tensor& x, const Spans& spans, const Dropout& how) {
+  if (!(how.p >= 0 && how.p < 1)) fail("[{}] probability {}: expected 0 <= p < 1", op, how.p);
+  if (how.p > 0) check_rows(op, "input", x, spans.tokens());
+}
+
+}  // namespace
+
+Tensor embedding(const Tensor& table, std::span<const int32_t> ids, const EmbeddingArgs& args) {
+  check_rank("embedding", "table", table, 2);
+  const int64_t T = static_cast<int64_t>(ids.size()), V = table.size(0), C = table.size(1);
+  for (const int32_t id : ids) {
+    if (id < 0 || id >= V) fail("[embedding] id {}: expected 0 to {}", id, V - 1);
+  }
+  const Tensor& positions = args.positions;
+  if (positions) {
+    check_columns("embedding", "positions", positions, C);
+    for (int64_t t = 0; t < T; ++t) {
+      if (args.position_of_row[t] >= positions.rows()) {
+        fail("[embedding] position {}: the table of positions has {} rows", args.position_of_row[t], positions.rows());
+      }
+    }
+  }
+  Tensor y = Tensor::empty({T, C});
+  kernels::embedding(y.data(), {T, C, V, table.data(), ids.data(), args.scale, positions ? positions.data() : nullptr,
+                                args.position_of_row});
+  on_backward(y, {table, positions}, [table, positions, T, C, V, scale = args.scale, ids, rows = args.position_of_row](const Tensor& dy) {
+    if (const GradTarget d = table.zeroed_grad_target()) {
+      kernels::embedding_backward(d.data, dy.data(), ids.data(), T, C, V, scale);
+    }
+    if (!positions) return;
+    if (const GradTarget d = positions.zeroed_grad_target()) {
+      kernels::embedding_backward(d.data, dy.data(), reinterpret_cast<const int32_t*>(rows), T, C, positions.rows(), 1);
+    }
+  });
+  return y;
+}
+
+Tensor dropout(const Tensor& x_in, const Spans& spans, const Dropout& how) {
+  check_dropout("dropout", x_in, spans, how);
+  if (how.p == 0) return x_in;
+  const Tensor x = contiguous(x_in);
+  const int64_t T = x.rows(), C = x.cols();
+  Tensor y = Tensor::empty(x.shape());
+  const Tensor keep = new_mask(T, C);
+  kernels::dropout_mask(bits(keep), spans.row_ids(), T, C, how);
+  kernels::apply_mask(y.data(), x.data(), bits(keep), T, C, how.p, false);
+  on_backward(y, {x}, [x, keep, T, C, p = how.p](const Tensor& dy) {
+    const GradTarget dx = x.grad_target();
+    kernels::apply_mask(dx.data, dy.data(), bits(keep), T, C, p, dx.accumulate);
+  });
+  return y;
+}
+
+Tensor residual(const Tensor& x_in, const Tensor& f_in, const Spans& spans, const Dropout& how) {
+  const Tensor x = contiguous(x_in), f = contiguous(f_in);
+  check_shape("residual", "branch", f, x.shape());
+  check_dropout("residual", x, spans, how);
+  if (how.p == 0) return add(x, f);
+  const int64_t T = x.rows(), C = x.cols();
+  Tensor y = Tensor::empty(x.shape());
+  const Tensor keep = new_mask(T, C);
+  kernels::residual_dropout(y.data(), bits(keep), x.data(), f.data(), spans.row_ids(), T, C, how);
+  on_backward(y, {x, f}, [x, f, keep, T, C, p = how.p](const Tensor& dy) {
+    if (const GradTarget df = f.grad_target()) kernels::apply_mask(df.data, dy.data(), bits(keep), T, C, p, df.accumulate);
+    x.add_grad(dy);
+  });
+  return y;
+}
+
+Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& table, const Spans& spans) {
+  check_rows("rotary", "input", x, spans.tokens());
+  const int64_t T = x.rows(), turned = 2 * table.cos.cols();
+  if (heads <= 0 || x.cols() % heads != 0) fail("[rotary] {} features by {} heads", x.cols(), heads);
+  const int64_t D = x.cols() / heads;
+  if (turned > D) fail("[rotary] the table turns {} features: a head has {}", turned, D);
+  if (spans.longest() > table.cos.rows()) {
+    fail("[rotary] a sequence of {}: the table has {} positions", spans.longest(), table.cos.rows());
+  }
+  kernels::Rotary r{T, heads, D, turned, table.cos.data(), table.sin.data(), spans.positions(), table.interleaved, false};
+  Tensor y = Tensor::empty(x.shape());
+  kernels::rotary(y.data(), y.ld(), x.data(), x.ld(), r, false);
+  on_backward(y, {x}, [x, r, table, spans](const Tensor& dy) {
+    kernels::Rotary back = r;
+    back.inverse = true;
+    const GradTarget dx = x.grad_target();
+    kernels::rotary(dx.data, dx.ld, dy.data(), dy.ld(), back, dx.accumulate);
+  });
+  return y;
+}
+
+Tensor scale_heads(const Tensor& x_in, std::span<const float> gains) {
+  const int64_t H = static_cast<int64_t>(gains.size());
+  if (H == 0 || x_in.cols() % H != 0) fail("[scale_heads] {} gains for {} features", H, x_in.cols());
+  const int64_t D = x_in.cols() / H;
+  Tensor row = Tensor::empty({x_in.cols()});
+  for (int64_t c = 0; c < x_in.cols(); ++c) row.data()[c] = gains[c / D];
+  return multiply(x_in, row);
+}
+
+Tensor mean_of_spans(const Tensor& x, const Spans& spans) {
+  check_rows("mean_of_spans", "input", x, spans.tokens());
+  const int64_t C = x.cols(), n = spans.count();
+  Tensor y = Tensor::zeros({n, C});
+  for (int64_t s = 0; s < n; ++s) {
+    const float share = spans.length(s) ? 1.0f / static_cast<float>(spans.length(s)) : 0.0f;
+    for (int64_t t = spans.offsets()[s]; t < spans.offsets()[s + 1]; ++t) {
+      for (int64_t c = 0; c < C; ++c) y.data()[s * C + c] += share * x.data()[t * x.ld() + c];
+    }
+  }
+  on_backward(y, {x}, [x, spans, C, n](const Tensor& dy) {
+    const GradTarget dx = x.zeroed_grad_target();
+    for (int64_t s = 0; s < n; ++s) {
+      const float share = spans.length(s) ? 1.0f / static_cast<float>(spans.length(s)) : 0.0f;
+      for (int64_t t = spans.offsets()[s]; t < spans.offsets()[s + 1]; ++t) {
+        for (int64_t c = 0; c < C; ++c) dx.data[t * dx.ld + c] += share * dy.data()[s * C + c];
+      }
+    }
+  });
+  return y;
+}
+
+}  // namespace heed
