@@ -1,0 +1,62 @@
+#include "heed/nn/attention.h"
+
+#include "heed/nn/trace.h"
+
+namespace heed::nn {
+
+MultiHeadAttention::MultiHeadAttention(const Scope& scope, const StackConfig& config)
+    : heads(config.heads),
+      kv_heads(config.key_heads()),
+      head_size(config.head_size()),
+      weight_dropout(config.dropout.attention),
+      path(scope.path()),
+      place(place_of(scope.path())) {
+  const LinearOptions options = linear_options(config);
+  const int64_t q_size = heads * head_size, kv_size = kv_heads * head_size;
+  in = linear_group(scope, config.d_model, {{"q_proj", q_size}, {"k_proj", kv_size}, {"v_proj", kv_size}}, options);
+  out = Linear(scope / "out_proj", q_size, config.d_model, options);
+}
+
+Tensor MultiHeadAttention::self(const Tensor& x, const AttentionSpans& spans, const PositionEncoding& positions,
+                                const Context& context) const {
+  const int64_t q_size = heads * head_size, kv_size = kv_heads * head_size;
+  const Tensor qkv = linear_side_by_side(x, in);                               // (T, (H + 2 H_kv) D)
+  Tensor q = columns(qkv, 0, q_size);                                          // (T, H D)
+  Tensor k = columns(qkv, q_size, q_size + kv_size);                           // (T, H_kv D)
+  const Tensor v = columns(qkv, q_size + kv_size, q_size + 2 * kv_size);       // (T, H_kv D)
+  q = positions.rotate(q, heads, spans.queries);
+  k = positions.rotate(k, kv_heads, spans.keys);
+  AttentionArgs args = arguments(spans, context);
+  positions.bias_scores(args);
+  return attend(q, k, v, args, context);
+}
+
+Tensor MultiHeadAttention::cross(const Tensor& x, const Tensor& memory, const AttentionSpans& spans,
+                                 const Context& context) const {
+  const Tensor q = linear(x, in[0]);                                                    // (T, H D)
+  const Tensor kv = linear_side_by_side(memory, std::span(in).subspan(1));              // (T', 2 H_kv D)
+  const int64_t kv_size = kv_heads * head_size;
+  return attend(q, columns(kv, 0, kv_size), columns(kv, kv_size, 2 * kv_size), arguments(spans, context), context);
+}
+
+AttentionArgs MultiHeadAttention::arguments(const AttentionSpans& spans, const Context& context) const {
+  AttentionArgs args;
+  args.heads = heads;
+  args.kv_heads = kv_heads;
+  args.q_spans = spans.queries;
+  args.k_spans = spans.keys;
+  args.causal = spans.causal;
+  args.dropout = context.dropout(weight_dropout, place);
+  return args;
+}
+
+Tensor MultiHeadAttention::attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionArgs& args,
+                                  const Context& context) const {
+  Tensor merged = attention(q, k, v, args);                  // (T, H D), never (T, T')
+  if (!gains.empty()) merged = scale_heads(merged, gains);
+  const Tensor y = out(merged);                              // (T, C)
+  if (context.trace) context.trace->attention(path, {q, k, v, merged, y, args});
+  return y;
+}
+
+}  // namespace heed::nn

@@ -1,0 +1,27 @@
+#include "heed/nn/feed_forward.h"
+
+#include <functional>
+
+#include "heed/nn/trace.h"
+
+namespace heed::nn {
+
+FeedForward::FeedForward(const Scope& scope, const StackConfig& config)
+    : gated(config.gated),
+      act(config.activation),
+      activation_dropout(config.dropout.activation),
+      place(place_of(scope.path())) {
+  const LinearOptions options = linear_options(config);
+  if (gated) gate_map = Linear(scope / "gate_proj", config.d_model, config.d_ff, options);
+  up = Linear(scope / "up_proj", config.d_model, config.d_ff, options);
+  down = Linear(scope / "down_proj", config.d_ff, config.d_model, options);
+}
+
+Tensor FeedForward::forward(const Tensor& x, const Spans& spans, const Context& context) const {
+  const Dropout drop = context.dropout(activation_dropout, place);
+  if (!gated) return feed_forward(x, {up.map, down.map, act, drop}, spans);
+  const Tensor hidden = gate(gate_map(x), up(x), act);  // (T, F)
+  return down(dropout(hidden, spans, drop));            // (T, C)
+}
+
+}  // namespace heed::nn

@@ -1,0 +1,70 @@
+#include "heed/nn/position_encoding.h"
+
+#include <algorithm>
+#include <bit>
+
+#include "heed/base/error.h"
+#include "heed/kernels/rotary.h"
+#include "heed/nn/positions.h"
+
+namespace heed::nn {
+namespace {
+
+// Tables that grow do so to the next power of two, so that they grow rarely.
+int64_t room_for(int64_t longest) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(64, longest)))); }
+
+}  // namespace
+
+PositionEncoding::PositionEncoding(const Scope& scope, const StackConfig& config, bool bidirectional)
+    : config_(config), bidirectional_(bidirectional) {
+  if (config.positions.kind == PositionKind::kLearned) {
+    learned_ = scope.declare("weight", {config.positions.max_length, config.d_model}, Init::normal(0.02f));
+  }
+  if (config.positions.kind == PositionKind::kT5) {
+    learned_ = scope.declare("weight", {config.positions.t5_buckets, config.heads}, Init::normal(0.02f));
+  }
+}
+
+Tensor PositionEncoding::table(int64_t longest) const {
+  if (config_.positions.kind == PositionKind::kLearned) {
+    if (longest > learned_.rows()) fail("[positions] a sequence of {}: the learned table has {}", longest, learned_.rows());
+    return learned_;
+  }
+  if (config_.positions.kind != PositionKind::kSinusoidal) return {};
+  if (!sinusoids_ || sinusoids_.rows() < longest) {
+    sinusoids_ = Tensor::empty({room_for(longest), config_.d_model});
+    sinusoidal(sinusoids_.data(), sinusoids_.rows(), config_.d_model);
+  }
+  return sinusoids_;
+}
+
+Tensor PositionEncoding::rotate(const Tensor& x, int64_t heads, const Spans& spans) const {
+  if (config_.positions.kind != PositionKind::kRotary) return x;
+  if (!rotary_.cos || rotary_.cos.rows() < spans.longest()) {
+    const int64_t P = room_for(spans.longest()), D = config_.head_size();
+    rotary_ = {Tensor::empty({P, D / 2}), Tensor::empty({P, D / 2}), config_.positions.rotary_interleaved};
+    kernels::rotary_tables(rotary_.cos.data(), rotary_.sin.data(), P, D, config_.positions.rotary_base);
+  }
+  return rotary(x, heads, rotary_, spans);
+}
+
+void PositionEncoding::bias_scores(AttentionArgs& args) const {
+  if (config_.positions.kind == PositionKind::kAlibi) {
+    const std::vector<float> slopes = alibi_slopes(config_.heads);
+    args.slopes = Tensor::from(slopes, {config_.heads});
+  }
+  if (config_.positions.kind == PositionKind::kT5) {
+    const int64_t room = room_for(std::max(args.q_spans.longest(), args.k_spans.longest()));
+    if (static_cast<int64_t>(t5_buckets_.size()) != 2 * room - 1) {
+      t5_buckets_.clear();
+      for (int64_t d = 1 - room; d < room; ++d) {
+        t5_buckets_.push_back(static_cast<int32_t>(
+            t5_bucket(d, bidirectional_, config_.positions.t5_buckets, config_.positions.t5_max_distance)));
+      }
+    }
+    args.relative = embedding(learned_, t5_buckets_);
+    args.relative_first = 1 - room;
+  }
+}
+
+}  // namespace heed::nn

@@ -1,0 +1,32 @@
+// Where positions enter: added to the embedding (sinusoidal, learned), turning queries and keys (rotary),
+// or as a bias on the scores (ALiBi, T5). A new kind is one case in each of the three places.
+#pragma once
+
+#include "heed/nn/config.h"
+#include "heed/nn/parameters.h"
+#include "heed/tensor/ops.h"
+
+namespace heed::nn {
+
+class PositionEncoding {
+ public:
+  PositionEncoding() = default;
+  // bidirectional: T5's buckets tell keys before from keys after.
+  PositionEncoding(const Scope& scope, const StackConfig& config, bool bidirectional);
+
+  // (P, C) with P >= longest, or empty where nothing is added to the embedding.
+  Tensor table(int64_t longest) const;
+  // Queries or keys of `heads` heads with their positions in them.
+  Tensor rotate(const Tensor& x, int64_t heads, const Spans& spans) const;
+  void bias_scores(AttentionArgs& args) const;
+
+ private:
+  StackConfig config_;
+  bool bidirectional_ = false;
+  Tensor learned_;          // (P, C), or T5's (buckets, H)
+  mutable Tensor sinusoids_;  // grows with the longest sequence seen
+  mutable RotaryTable rotary_;
+  mutable std::vector<int32_t> t5_buckets_;  // of every distance of the longest sequence seen
+};
+
+}  // namespace heed::nn

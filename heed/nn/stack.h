@@ -1,0 +1,37 @@
+// N blocks one after the other, and a last norm where the config says so.
+#pragma once
+
+#include "heed/nn/blocks.h"
+
+namespace heed::nn {
+
+template <class Block>
+struct Stack {
+  StackConfig config;
+  PositionEncoding positions;
+  std::vector<Block> blocks;
+  Norm final_norm;
+  std::string path;
+
+  Stack() = default;
+  Stack(const Scope& scope, const StackConfig& stack_config, bool bidirectional)
+      : config(stack_config), path(scope.path()) {
+    config.check();
+    positions = PositionEncoding(scope / "positions", config, bidirectional);
+    for (int64_t i = 0; i < config.layers; ++i) blocks.emplace_back(scope / "layers" / i, config);
+    if (config.final_norm) final_norm = Norm(scope / "norm", config);
+  }
+
+  Tensor forward(const StackInput& in, const Context& context) const {
+    Tensor x = in.x;  // (T, C)
+    for (const Block& block : blocks) x = block.forward(x, in, positions, context);
+    x = final_norm(x);
+    if (context.trace) context.trace->rows(path + ".output", x, in.spans);
+    return x;
+  }
+};
+
+using EncoderStack = Stack<EncoderBlock>;
+using DecoderStack = Stack<DecoderBlock>;
+
+}  // namespace heed::nn

@@ -1,0 +1,62 @@
+// Every number inside a run, by name and shape. A trace holds on to the values that the run made anyway and
+// recomputes the rest when asked, so that looking changes neither the speed of the kernels nor a bit of the output.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/tensor/ops.h"
+
+namespace heed::nn {
+
+// A number for a place in the model, from its path: keys of its dropout.
+uint64_t place_of(std::string_view path);
+
+// What one attention leaves behind.
+struct AttentionRecord {
+  Tensor q, k, v;  // (T, H D), (T', H_kv D)
+  Tensor merged;   // (T, H D) heads side by side
+  Tensor output;   // (T, C)
+  AttentionArgs args;
+};
+
+class Trace {
+ public:
+  // Where given, only names under one of these prefixes are kept.
+  explicit Trace(std::vector<std::string> prefixes = {}) : prefixes_(std::move(prefixes)) {}
+
+  // Called by the layers while they run.
+  void rows(const std::string& name, const Tensor& x, const Spans& spans);
+  void attention(const std::string& path, const AttentionRecord& record);
+
+  // Every name, in the order of the run: "....q", ".k", ".v", ".q_heads", ".k_heads", ".v_heads", ".scores",
+  // ".weights", ".head_output", ".merged", ".output" of each attention, and the rows of each block.
+  std::vector<std::string> names() const;
+  // Shapes of a batch of equal lengths: (B, n, C), (B, H, n, D), (B, H, n, n'). Ragged batches have no B.
+  Shape shape(const std::string& name) const;
+  // The numbers; of one sequence (without B) where the batch is ragged.
+  Tensor tensor(const std::string& name) const;
+  Tensor tensor(const std::string& name, int64_t sequence) const;
+
+ private:
+  enum class Kind { kRows, kHeads, kScores, kWeights };
+  struct Item {
+    Kind kind;
+    Tensor x;
+    Spans spans;
+    int64_t heads = 1;
+    std::string attention;
+  };
+  bool wanted(const std::string& name) const;
+  const Item& item(const std::string& name) const;
+  void add(const std::string& name, Item item);
+
+  std::vector<std::string> prefixes_, order_;
+  std::map<std::string, Item> items_;
+  std::map<std::string, AttentionRecord> attentions_;
+};
+
+}  // namespace heed::nn
