@@ -13,6 +13,8 @@
 
 #include <cstdint>
 
+#include "heed/kernels/isa.h"
+
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 namespace hn = hwy::HWY_NAMESPACE;
