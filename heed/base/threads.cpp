@@ -17,7 +17,9 @@
 #ifdef HEED_TSAN
 extern "C" void __tsan_acquire(void*);
 extern "C" void __tsan_release(void*);
+#define HEED_UNSANITIZED __attribute__((no_sanitize("thread"), noinline))
 #else
+#define HEED_UNSANITIZED
 static void __tsan_acquire(void*) {}
 static void __tsan_release(void*) {}
 #endif
@@ -34,10 +36,32 @@ std::atomic<int>& wanted_threads() {
 
 // Shared by the threads of one parallel_for.
 struct Team {
+  FunctionRef<void(int64_t, int64_t)> body;
+  int64_t n, grain, chunks;
   std::atomic<int64_t> next{0};
   std::atomic<bool> failed{false};
-  std::exception_ptr error;
+  std::exception_ptr error = nullptr;
+
+  void work() {
+    __tsan_acquire(this);
+    for (;;) {
+      const int64_t chunk = next.fetch_add(1, std::memory_order_relaxed);
+      if (chunk >= chunks || failed.load(std::memory_order_relaxed)) break;
+      try {
+        body(chunk * grain, std::min(n, (chunk + 1) * grain));
+      } catch (...) {
+        if (!failed.exchange(true)) error = std::current_exception();
+      }
+    }
+    __tsan_release(this);
+  }
 };
+
+// Apart, because the compiler hands `team` over in a block of its own, which ThreadSanitizer must not look at.
+HEED_UNSANITIZED void run(Team& team, int threads) {
+#pragma omp parallel num_threads(threads)
+  team.work();
+}
 
 }  // namespace
 
@@ -56,22 +80,9 @@ void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t, int64_t)> 
     for (int64_t begin = 0; begin < n; begin += grain) body(begin, std::min(n, begin + grain));
     return;
   }
-  Team team;
+  Team team{body, n, grain, chunks};
   __tsan_release(&team);
-#pragma omp parallel num_threads(threads)
-  {
-    __tsan_acquire(&team);
-    for (;;) {
-      const int64_t chunk = team.next.fetch_add(1, std::memory_order_relaxed);
-      if (chunk >= chunks || team.failed.load(std::memory_order_relaxed)) break;
-      try {
-        body(chunk * grain, std::min(n, (chunk + 1) * grain));
-      } catch (...) {
-        if (!team.failed.exchange(true)) team.error = std::current_exception();
-      }
-    }
-    __tsan_release(&team);
-  }
+  run(team, threads);
   __tsan_acquire(&team);
   if (team.error) std::rethrow_exception(team.error);
 }

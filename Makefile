@@ -1,0 +1,51 @@
+# Short names for the everyday commands; CMake does the work (see CMakePresets.json).
+# Each first installs what is missing: silent and instant when nothing is.
+.NOTPARALLEL:
+.PHONY: build test check-long bench fuzz format lint install clean deps deps-long deps-bench deps-lint
+
+JOBS ?= $(shell nproc)
+FUZZ_SECONDS ?= 600
+PREFIX ?= /usr/local
+
+build: deps
+	@tools/build release heed
+
+test: deps
+	@tools/build release
+	@tools/build asan
+	@tools/run-tests release asan
+
+check-long: deps-long
+	@for preset in release debug asan tsan clang; do tools/build $$preset || exit 1; done
+	@tools/run-tests release debug asan tsan clang
+	@$(MAKE) --no-print-directory lint fuzz bench
+
+bench: deps-bench
+	@tools/build bench
+	@tools/run-benchmarks build-bench
+
+fuzz: deps-long
+	@tools/build fuzz
+	@tools/run-fuzzers build-fuzz $(FUZZ_SECONDS)
+
+format: deps-lint
+	@tools/sources | xargs clang-format-14 -i
+
+lint: deps-lint
+	@tools/lint
+
+install: build
+	@cmake --install build --prefix $(PREFIX)
+
+clean:
+	@rm -rf build build-asan build-bench build-clang build-debug build-fuzz build-tsan
+
+deps:
+	@tools/install-deps build
+deps-long:
+	@tools/install-deps build bench lint long
+deps-bench:
+	@tools/install-deps build bench
+deps-lint:
+	@tools/install-deps build lint
+export JOBS

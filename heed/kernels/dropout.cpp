@@ -1,0 +1,155 @@
+#include "heed/kernels/dropout.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "heed/base/threads.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/kernels/dropout.cpp"
+#include <hwy/foreach_target.h>
+
+#include "heed/kernels/philox-inl.h"
+#include "heed/kernels/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels::HWY_NAMESPACE {
+
+// Columns that one Philox call of sixteen counters decides: eight 16-bit values a lane.
+constexpr int64_t kGroup = 128;
+
+inline int64_t row_grain(int64_t C) { return std::max<int64_t>(1, 8192 / C); }
+
+// Bit `lane` is set where the lane is at least the threshold.
+HWY_INLINE uint64_t at_least(const U16& value, uint32_t threshold) {
+  // Sixteen bits compare as signed numbers, which every CPU can.
+  const hn::RebindToSigned<TagU32> d;
+  const auto below = hn::Set(d, static_cast<int32_t>(threshold) - 1);
+  uint64_t bits = 0;
+  for (int i = 0; i < kParts; ++i) {
+    uint8_t bytes[8] = {};
+    hn::StoreMaskBits(d, hn::Gt(hn::BitCast(d, value.part[i]), below), bytes);
+    uint64_t part;
+    std::memcpy(&part, bytes, sizeof(part));
+    bits |= part << (i * kNative);
+  }
+  return bits;
+}
+
+// The two mask words of columns [128 g, 128 g + 128) of the row (sequence, position).
+HWY_INLINE void group_bits(uint64_t* two_words, int64_t group, uint32_t position, uint32_t sequence,
+                           const Dropout& dropout, uint32_t threshold) {
+  const TagU32 d;
+  const Philox16 random = philox16(static_cast<uint32_t>(group * 16), position, sequence, 0, dropout.key);
+  two_words[0] = two_words[1] = 0;
+  for (int w = 0; w < 4; ++w) {
+    U16 low, high;
+    for (int i = 0; i < kParts; ++i) {
+      low.part[i] = hn::And(random.word[w].part[i], hn::Set(d, 0xFFFFu));
+      high.part[i] = hn::ShiftRight<16>(random.word[w].part[i]);
+    }
+    two_words[w / 2] |= (at_least(low, threshold) | at_least(high, threshold) << 16) << (w % 2 * 32);
+  }
+}
+
+inline uint32_t threshold_of(float p) { return static_cast<uint32_t>(std::lround(double{p} * 65536)); }
+inline float scale_of(float p) { return p < 1 ? 1.0f / (1.0f - p) : 0.0f; }
+
+// The bits of one row; those past its end are 0.
+HWY_INLINE void row_bits(uint64_t* keep, uint32_t position, uint32_t sequence, int64_t C, const Dropout& dropout) {
+  const uint32_t threshold = threshold_of(dropout.p);
+  const int64_t words = mask_words(C);
+  for (int64_t group = 0; group * kGroup < C; ++group) {
+    uint64_t two[2];
+    group_bits(two, group, position, sequence, dropout, threshold);
+    keep[2 * group] = two[0];
+    if (2 * group + 1 < words) keep[2 * group + 1] = two[1];
+  }
+  if (C % 64) keep[words - 1] &= (uint64_t{1} << (C % 64)) - 1;
+}
+
+// x where the low bits of `bits` are set, else 0
+HWY_INLINE F16 where(uint64_t bits, F16 x) {
+  for (int i = 0; i < kParts; ++i) {
+    uint8_t bytes[8];
+    const uint64_t part = bits >> (i * kNative);
+    std::memcpy(bytes, &part, sizeof(part));
+    x.part[i] = hn::IfThenElseZero(hn::LoadMaskBits(Tag(), bytes), x.part[i]);
+  }
+  return x;
+}
+
+void dropout_mask_rows(uint64_t* keep, const RowIds& ids, int64_t T, int64_t C, const Dropout& dropout) {
+  if (C <= 0) return;
+  parallel_for(T, row_grain(C), [&](int64_t begin, int64_t end) HWY_ATTR {
+    for (int64_t t = begin; t < end; ++t) row_bits(keep + t * mask_words(C), ids.position[t], ids.sequence[t], C, dropout);
+  });
+}
+
+void apply_mask_rows(float* y, const float* x, const uint64_t* keep, int64_t T, int64_t C, float p, bool accumulate) {
+  if (C <= 0) return;
+  parallel_for(T, row_grain(C), [=](int64_t begin, int64_t end) HWY_ATTR {
+    const F16 by = set(scale_of(p));
+    for (int64_t t = begin; t < end; ++t) {
+      const uint64_t* bits = keep + t * mask_words(C);
+      by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
+        const F16 v = where(bits[i / 64] >> (i % 64), load(x + t * C + i, lanes) * by);
+        store(accumulate ? load(y + t * C + i, lanes) + v : v, y + t * C + i, lanes);
+      });
+    }
+  });
+}
+
+void residual_dropout_rows(float* y, uint64_t* keep, const float* x, const float* f, const RowIds& ids, int64_t T,
+                           int64_t C, const Dropout& dropout) {
+  if (C <= 0) return;
+  parallel_for(T, row_grain(C), [&](int64_t begin, int64_t end) HWY_ATTR {
+    const F16 by = set(scale_of(dropout.p));
+    for (int64_t t = begin; t < end; ++t) {
+      uint64_t* bits = keep + t * mask_words(C);
+      row_bits(bits, ids.position[t], ids.sequence[t], C, dropout);
+      by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
+        const F16 v = where(bits[i / 64] >> (i % 64), load(f + t * C + i, lanes) * by);
+        store(load(x + t * C + i, lanes) + v, y + t * C + i, lanes);
+      });
+    }
+  });
+}
+
+}  // namespace heed::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed::kernels {
+
+HWY_EXPORT(dropout_mask_rows);
+HWY_EXPORT(apply_mask_rows);
+HWY_EXPORT(residual_dropout_rows);
+
+uint64_t dropout_key(uint64_t seed, uint64_t step, uint64_t layer) {
+  // splitmix64 after each part, so that neighbours in any part share nothing.
+  uint64_t key = 0;
+  for (const uint64_t part : {seed, step, layer}) {
+    key += part + 0x9E3779B97F4A7C15;
+    key = (key ^ (key >> 30)) * 0xBF58476D1CE4E5B9;
+    key = (key ^ (key >> 27)) * 0x94D049BB133111EB;
+    key ^= key >> 31;
+  }
+  return key;
+}
+
+void dropout_mask(uint64_t* keep, const RowIds& ids, int64_t T, int64_t C, const Dropout& dropout) {
+  HWY_DYNAMIC_DISPATCH(dropout_mask_rows)(keep, ids, T, C, dropout);
+}
+
+void apply_mask(float* y, const float* x, const uint64_t* keep, int64_t T, int64_t C, float p, bool accumulate) {
+  HWY_DYNAMIC_DISPATCH(apply_mask_rows)(y, x, keep, T, C, p, accumulate);
+}
+
+void residual_dropout(float* y, uint64_t* keep, const float* x, const float* f, const RowIds& ids, int64_t T, int64_t C,
+                      const Dropout& dropout) {
+  HWY_DYNAMIC_DISPATCH(residual_dropout_rows)(y, keep, x, f, ids, T, C, dropout);
+}
+
+}  // namespace heed::kernels
+#endif
