@@ -100,6 +100,18 @@ void apply_mask_rows(float* y, const float* x, const uint64_t* keep, int64_t T, 
   });
 }
 
+void apply_mask_to_tile(const MaskedTile& tile) {
+  const F16 by = set(scale_of(tile.p));
+  for (int64_t r = 0; r < tile.rows; ++r) {
+    const uint64_t* bits = tile.keep + (tile.row + r) * mask_words(tile.C);
+    float* x = tile.x + r * tile.ld;
+    by_sixteen(tile.columns, [=](int64_t i, auto lanes) HWY_ATTR {
+      const int64_t c = tile.column + i;
+      store(where(bits[c / 64] >> (c % 64), load(x + i, lanes) * by), x + i, lanes);
+    });
+  }
+}
+
 void residual_dropout_rows(float* y, uint64_t* keep, const float* x, const float* f, const RowIds& ids, int64_t T,
                            int64_t C, const Dropout& dropout) {
   if (C <= 0) return;
@@ -124,6 +136,7 @@ namespace heed::kernels {
 
 HWY_EXPORT(dropout_mask_rows);
 HWY_EXPORT(apply_mask_rows);
+HWY_EXPORT(apply_mask_to_tile);
 HWY_EXPORT(residual_dropout_rows);
 
 uint64_t dropout_key(uint64_t seed, uint64_t step, uint64_t layer) {
@@ -145,6 +158,8 @@ void dropout_mask(uint64_t* keep, const RowIds& ids, int64_t T, int64_t C, const
 void apply_mask(float* y, const float* x, const uint64_t* keep, int64_t T, int64_t C, float p, bool accumulate) {
   HWY_DYNAMIC_DISPATCH(apply_mask_rows)(y, x, keep, T, C, p, accumulate);
 }
+
+void apply_mask_tile(const MaskedTile& tile) { HWY_DYNAMIC_DISPATCH(apply_mask_to_tile)(tile); }
 
 void residual_dropout(float* y, uint64_t* keep, const float* x, const float* f, const RowIds& ids, int64_t T, int64_t C,
                       const Dropout& dropout) {

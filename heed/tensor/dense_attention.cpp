@@ -1,4 +1,5 @@
 // The textbook form of attention on dense tensors, over the same kernel as everything else.
+#include <algorithm>
 #include <cmath>
 
 #include "heed/tensor/op_check.h"

@@ -31,7 +31,7 @@ Hidden expand(const Tensor& x, const FeedForwardArgs& a, const Spans& spans) {
   const auto finish_tile = [&](const Tile& t) {
     float* out = h.out.data() + t.row * F + t.column;
     kernels::activate_rows(out, F, t.c, t.ldc, t.rows, t.columns, a.act);
-    if (h.keep) kernels::apply_mask_tile(out, F, h.bits(), F, t.row, t.column, t.rows, t.columns, a.dropout.p);
+    if (h.keep) kernels::apply_mask_tile({out, F, h.bits(), F, t.row, t.column, t.rows, t.columns, a.dropout.p});
   };
   const Finish finish(finish_tile);
   detail::linear_forward(relu ? h.out.data() : h.pre.data(), F, rows_of(x), a.up, &finish);
@@ -45,7 +45,7 @@ Tensor gradient_of_hidden(const Tensor& dy, const Hidden& h, const FeedForwardAr
   const Tensor& input = h.pre ? h.pre : h.out;
   const auto finish_tile = [&](const Tile& t) {
     kernels::scale_by_derivative_rows(t.c, t.ldc, input.data() + t.row * F + t.column, F, t.rows, t.columns, a.act);
-    if (h.keep) kernels::apply_mask_tile(t.c, t.ldc, h.bits(), F, t.row, t.column, t.rows, t.columns, a.dropout.p);
+    if (h.keep) kernels::apply_mask_tile({t.c, t.ldc, h.bits(), F, t.row, t.column, t.rows, t.columns, a.dropout.p});
   };
   const Finish finish(finish_tile);
   detail::linear_backward_input({dh.data(), F, false}, rows_of(dy), a.down, precision, &finish);

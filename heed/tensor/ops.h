@@ -51,7 +51,7 @@ Tensor contiguous(const Tensor& x);                      // x itself where it is
 Tensor reshape(const Tensor& x, const Shape& shape);     // the same numbers
 Tensor transpose(const Tensor& x, int first, int second);
 Tensor concat_rows(std::span<const Tensor> parts);       // (n1, C), (n2, C), ... -> (n1 + n2 + ..., C)
-Tensor select_rows(const Tensor& x, std::span<const int32_t> rows);  // (T, C) -> (rows, C)
+Tensor select_rows(const Tensor& x, std::span<const int32_t> rows);  // (T, C) -> (rows, C); rows stay until the backward
 
 // Products. matmul: (..., M, K) x (..., K, N) -> (..., M, N), leading dimensions broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -140,6 +140,10 @@ struct RotaryTable {
   bool interleaved = false;
 };
 Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& table, const Spans& spans);
+
+// Images: x (B n, C) patches of B images; each image gets `first` (C) as its row 0, and every row its position:
+// (B (n + 1), C). `spans` are those of the result.
+Tensor with_class_row(const Tensor& x, const Tensor& first, const Tensor& positions, const Spans& spans);
 
 // Each head's columns times its gain; a gain of 0 silences the head.
 Tensor scale_heads(const Tensor& x, std::span<const float> gains);

@@ -35,11 +35,7 @@ bool Shape::operator==(const Shape& other) const {
   return rank_ == other.rank_ && std::equal(dims_.begin(), dims_.begin() + rank_, other.dims_.begin());
 }
 
-std::string Shape::str() const {
-  std::string text = "(";
-  for (int i = 0; i < rank_; ++i) text += (i ? "," : "") + std::to_string(dims_[i]);
-  return text + ")";
-}
+std::string Shape::str() const { return fmt::format("({})", fmt::join(dims_.begin(), dims_.begin() + rank_, ",")); }
 
 Shape broadcast(const char* op, const Shape& a, const Shape& b) {
   Shape out;

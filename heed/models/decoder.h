@@ -1,0 +1,25 @@
+// Decoder-only: GPT-2 and LLaMA. Each position sees those before it and predicts the next.
+#pragma once
+
+#include "heed/models/embedding.h"
+#include "heed/nn/stack.h"
+
+namespace heed::models {
+
+class Decoder {
+ public:
+  explicit Decoder(const ModelConfig& config, uint64_t seed = 1);
+
+  Tensor hidden(const TokenBatch& batch, const nn::Context& context) const;  // (T, C)
+  Tensor logits(const TokenBatch& batch, const nn::Context& context) const;  // (T, V)
+  LossResult loss(const TokenBatch& batch, std::span<const int32_t> labels, const LossArgs& args,
+                  const nn::Context& context) const;
+
+  const ModelConfig config;
+  nn::Parameters parameters;
+  TokenEmbedding token_embedding;
+  nn::EncoderStack stack;
+  LinearWeight output;  // (V, C)
+};
+
+}  // namespace heed::models

@@ -1,0 +1,27 @@
+// The Transformer of the paper: an encoder reads the source, a decoder writes the target while it looks at it.
+#pragma once
+
+#include "heed/models/embedding.h"
+#include "heed/nn/stack.h"
+
+namespace heed::models {
+
+class EncoderDecoder {
+ public:
+  explicit EncoderDecoder(const ModelConfig& config, uint64_t seed = 1);
+
+  // Stacks alone, on features: source (T, C), target (T', C) -> (T', C).
+  Tensor body(const nn::StackInput& source, const nn::StackInput& target, const nn::Context& context) const;
+  Tensor hidden(const PairBatch& batch, const nn::Context& context) const;  // (T', C)
+  Tensor logits(const PairBatch& batch, const nn::Context& context) const;  // (T', V)
+  LossResult loss(const PairBatch& batch, const LossArgs& args, const nn::Context& context) const;
+
+  const ModelConfig config;
+  nn::Parameters parameters;
+  TokenEmbedding source_embedding, target_embedding;
+  nn::EncoderStack encoder;
+  nn::DecoderStack decoder;
+  LinearWeight output;  // (V, C)
+};
+
+}  // namespace heed::models
