@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 using Tag = hn::CappedTag<float, 16>;
 using Native = hn::Vec<Tag>;
 constexpr int kWidth = 16;
-constexpr int kNative = HWY_MAX_BYTES >= 64 ? 16 : HWY_MAX_BYTES / 4;  // lanes of one register
+constexpr int kNative = static_cast<int>(hn::MaxLanes(Tag()));  // lanes of one register
 constexpr int kParts = kWidth / kNative;
 
 struct F16 {
