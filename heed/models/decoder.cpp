@@ -20,7 +20,7 @@ Decoder::Decoder(const ModelConfig& model_config, uint64_t seed) : config(model_
 
 Tensor Decoder::hidden(const TokenBatch& batch, const nn::Context& context) const {
   const Tensor x = token_embedding(batch, stack.positions, context);
-  return stack.forward({.x = x, .spans = batch.spans, .causal = true, .memory = {}, .memory_spans = {}}, context);
+  return stack.forward({.x = x, .spans = batch.spans, .causal = true}, context);
 }
 
 Tensor Decoder::logits(const TokenBatch& batch, const nn::Context& context) const {

@@ -1,5 +1,7 @@
 #include "heed/models/encoder.h"
 
+#include <algorithm>
+
 #include "heed/base/error.h"
 
 namespace heed::models {
@@ -22,14 +24,14 @@ Encoder::Encoder(const ModelConfig& model_config, uint64_t seed) : config(model_
 
 Tensor Encoder::hidden(const TokenBatch& batch, const nn::Context& context) const {
   const Tensor x = token_embedding(batch, stack.positions, context);
-  return stack.forward({.x = x, .spans = batch.spans, .memory = {}, .memory_spans = {}}, context);
+  return stack.forward({.x = x, .spans = batch.spans}, context);
 }
 
 Tensor Encoder::hidden(const ImageBatch& batch, const nn::Context& context) const {
   const Tensor patches = patch_embedding(batch.patches);  // (B n, C)
   Tensor x = with_class_row(patches, class_row, stack.positions.table(batch.spans.longest()), batch.spans);
   x = dropout(x, batch.spans, context.dropout(config.encoder.dropout.embedding, place));
-  return stack.forward({.x = x, .spans = batch.spans, .memory = {}, .memory_spans = {}}, context);
+  return stack.forward({.x = x, .spans = batch.spans}, context);
 }
 
 Tensor Encoder::logits(const ImageBatch& batch, const nn::Context& context) const {

@@ -13,8 +13,8 @@ struct StackInput {
   Tensor x;      // (T, C)
   Spans spans;   // of x
   bool causal = false;
-  Tensor memory;        // (T', C) the encoder's output, for decoder blocks
-  Spans memory_spans;
+  Tensor memory = {};   // (T', C) the encoder's output, for decoder blocks
+  Spans memory_spans = {};
 };
 
 struct EncoderBlock {

@@ -1,0 +1,55 @@
+#include "heed/train/optimizer.h"
+
+#include "heed/base/error.h"
+#include "heed/kernels/elementwise.h"
+#include "heed/kernels/optimizer.h"
+
+namespace heed::train {
+
+Optimizer::Optimizer(const nn::Parameters& parameters, const OptimizerConfig& config)
+    : parameters_(parameters), config_(config) {
+  const int64_t n = parameters.arena_size();
+  if (n == 0) fail("[optimizer] nothing to train");
+  int64_t begin = 0;
+  for (const nn::Parameter& p : parameters.list()) {
+    const bool decays = !config.decay_matrices_only || p.tensor.shape().rank() >= 2;
+    const float decay = decays ? config.weight_decay : 0;
+    const int64_t end = begin + p.tensor.numel();
+    if (!segments_.empty() && segments_.back().weight_decay == decay) {
+      segments_.back().end = end;
+    } else {
+      segments_.push_back({begin, end, decay});
+    }
+    begin = end;
+  }
+  first_ = Buffer(n);
+  kernels::fill(first_.data(), 0, n);
+  if (config.kind == OptimizerKind::kSgd) return;
+  second_ = Buffer(n);
+  kernels::fill(second_.data(), 0, n);
+}
+
+double Optimizer::step(double learning_rate) {
+  ++steps_;
+  parameters_.finish_gradients();
+  const double norm = kernels::norm2(parameters_.gradients(), parameters_.arena_size());
+  const bool clip = config_.clip_norm > 0 && norm > config_.clip_norm;
+  const float grad_scale = clip ? static_cast<float>(config_.clip_norm / norm) : 1.0f;
+  for (const Segment& segment : segments_) update(segment, static_cast<float>(learning_rate), grad_scale);
+  parameters_.clear_gradients();
+  return norm;
+}
+
+void Optimizer::update(const Segment& s, float learning_rate, float grad_scale) {
+  const int64_t n = s.end - s.begin;
+  float* w = parameters_.values() + s.begin;
+  const float* g = parameters_.gradients() + s.begin;
+  if (config_.kind == OptimizerKind::kSgd) {
+    kernels::sgd({n, w, first_.data() + s.begin, g, learning_rate, config_.momentum, s.weight_decay, grad_scale});
+    return;
+  }
+  kernels::adam({n, w, first_.data() + s.begin, second_.data() + s.begin, g, learning_rate, config_.beta1, config_.beta2,
+                 config_.eps, s.weight_decay, steps_, grad_scale});
+}
+
+}  // namespace heed::train

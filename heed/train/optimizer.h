@@ -1,0 +1,43 @@
+// Adam, AdamW and SGD with momentum over the arena of parameters, with clipping by the global norm.
+#pragma once
+
+#include "heed/nn/parameters.h"
+
+namespace heed::train {
+
+enum class OptimizerKind { kAdam, kAdamW, kSgd };
+
+struct OptimizerConfig {
+  OptimizerKind kind = OptimizerKind::kAdam;
+  float beta1 = 0.9f, beta2 = 0.98f, eps = 1e-9f;
+  float momentum = 0;
+  float weight_decay = 0;
+  bool decay_matrices_only = true;  // gains, biases and other vectors do not shrink
+  float clip_norm = 0;              // 0: no clipping
+};
+
+class Optimizer {
+ public:
+  Optimizer(const nn::Parameters& parameters, const OptimizerConfig& config);
+
+  // One update from the gradients that backward() left, which it then clears. Gives their norm before clipping.
+  double step(double learning_rate);
+
+  int64_t steps() const { return steps_; }
+
+ private:
+  // Neighbours in the arena that decay alike.
+  struct Segment {
+    int64_t begin, end;
+    float weight_decay;
+  };
+  void update(const Segment& segment, float learning_rate, float grad_scale);
+
+  const nn::Parameters& parameters_;
+  OptimizerConfig config_;
+  std::vector<Segment> segments_;
+  Buffer first_, second_;  // moments; SGD keeps its momentum in the first
+  int64_t steps_ = 0;
+};
+
+}  // namespace heed::train
