@@ -1,0 +1,52 @@
+#include "heed/io/png.h"
+
+#include <png.h>
+
+#include "heed/base/error.h"
+#include "heed/io/atomic_file.h"
+
+namespace heed {
+namespace {
+
+constexpr int64_t kLongestSide = 65535;
+constexpr int64_t kMostPixels = int64_t{1} << 28;
+constexpr int64_t kChannels = 3;
+
+void check_image(const RgbImage& image) {
+  const bool sides_fit =
+      image.width >= 1 && image.height >= 1 && image.width <= kLongestSide && image.height <= kLongestSide;
+  if (!sides_fit || image.width * image.height > kMostPixels) {
+    fail("[png] picture of {} x {} pixels, expected sides from 1 to {} and at most {} pixels", image.width,
+         image.height, kLongestSide, kMostPixels);
+  }
+  const auto expected = static_cast<size_t>(image.width * image.height * kChannels);
+  if (image.pixels.size() != expected) {
+    fail("[png] picture of {} x {} pixels with {} bytes, expected {}", image.width, image.height, image.pixels.size(),
+         expected);
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> encode_png(const RgbImage& image) {
+  check_image(image);
+  png_image header{};
+  header.version = PNG_IMAGE_VERSION;
+  header.width = static_cast<png_uint_32>(image.width);
+  header.height = static_cast<png_uint_32>(image.height);
+  header.format = PNG_FORMAT_RGB;
+  png_alloc_size_t size = PNG_IMAGE_PNG_SIZE_MAX(header);
+  std::vector<std::byte> file(size);
+  const auto row_bytes = static_cast<png_int_32>(image.width * kChannels);
+  if (png_image_write_to_memory(&header, file.data(), &size, 0, image.pixels.data(), row_bytes, nullptr) == 0) {
+    const std::string message = header.message;
+    png_image_free(&header);
+    fail("[png] libpng cannot encode a picture of {} x {} pixels: {}", image.width, image.height, message);
+  }
+  file.resize(size);
+  return file;
+}
+
+void write_png(const std::string& path, const RgbImage& image) { write_file_atomically(path, encode_png(image)); }
+
+}  // namespace heed

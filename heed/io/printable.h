@@ -1,0 +1,16 @@
+// Text from outside (names in files, paths) made fit for a one-line message.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace heed {
+
+// The text with control characters as \xNN; longer than `limit` bytes it is cut at a whole character and ends in "...".
+std::string printable(std::string_view text, size_t limit = 4096);
+
+// printable() of a name, short and in single quotes.
+std::string in_quotes(std::string_view name);
+
+}  // namespace heed
