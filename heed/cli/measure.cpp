@@ -1,5 +1,7 @@
 #include "heed/cli/measure.h"
 
+#include <array>
+
 #include <sys/resource.h>
 
 #include <algorithm>

@@ -42,13 +42,12 @@ double fma_gflops(double seconds) {
   using Clock = std::chrono::steady_clock;
   constexpr int64_t kRounds = 200000;
   const int threads = num_threads();
-  const auto run = HWY_DYNAMIC_POINTER(chains);
   double best = 0;
   const auto start = Clock::now();
   do {
     const auto before = Clock::now();
     parallel_for(threads, 1, [&](int64_t, int64_t) {
-      volatile float result = run(kRounds);
+      volatile float result = HWY_DYNAMIC_DISPATCH(chains)(kRounds);
       static_cast<void>(result);
     });
     const double spent = std::chrono::duration<double>(Clock::now() - before).count();
