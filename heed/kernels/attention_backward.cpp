@@ -176,10 +176,11 @@ void add_to_keys(const Task& task, Product p, const Tile& t, const Sums& sums) {
   p.c = sums.data + t.first * sums.ld;
   p.c_row = sums.ld;
   p.rows = old;
-  p.accumulate = true;
+  p.start = p.c;
+  p.start_row = p.c_row;
   product(p);
   p.rows = t.keys - old;
-  p.accumulate = false;
+  p.start = nullptr;
   p.a += old * p.a_row;
   p.c += old * p.c_row;
   p.begin += old;
@@ -221,7 +222,8 @@ void backward_tile(const Task& task, const Head& h, const Block& b, const Tile& 
     Product p{.rows = b.rows, .vectors = room.D / kWidth, .depth = t.keys,
               .a = room.dscores, .a_row = 1, .a_depth = b.stride(),
               .b = task.keys.data + t.first * task.keys.ld, .b_row = task.keys.ld,
-              .c = task.dq.data, .c_row = task.dq.ld, .accumulate = t.first > 0, .ahead = h.ahead};
+              .c = task.dq.data, .c_row = task.dq.ld, .ahead = h.ahead};
+    if (t.first > 0) p.start = p.c, p.start_row = p.c_row;
     if (a.causal) p.end = b.first + h.shift + 1 - t.first;
     product(p);
   }

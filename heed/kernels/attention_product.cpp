@@ -18,8 +18,9 @@ struct Group {
   int64_t b_row;
   float* c;
   int64_t c_row, depth;
-  const float* start;  // what the chains start with: C itself, or one row of zeros for all
+  const float* start;  // what the chains start with; one row of zeros for all where that is nothing
   int64_t start_row;
+  const float* factor;
 };
 
 alignas(64) constexpr float kZeros[4 * kWidth] = {};
@@ -55,8 +56,22 @@ HWY_NOINLINE void multiply_group(const Group& g) {
     }
     b += b_row;
   } while (--k > 0);
+  if (g.factor) {
+    for (int r = 0; r < kRows; ++r) {
+      const Native factor = hn::Set(d, g.factor[r]);
+      for (int v = 0; v < kRegisters; ++v) hn::StoreU(hn::Mul(acc[r][v], factor), d, g.c + r * g.c_row + v * kNative);
+    }
+    return;
+  }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kRegisters; ++v) hn::StoreU(acc[r][v], d, g.c + r * g.c_row + v * kNative);
+  }
+}
+
+// A group that needs no depth at all.
+void write_start(const Group& g, int64_t rows, int64_t columns) {
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t c = 0; c < columns; ++c) g.c[r * g.c_row + c] = g.start[r * g.start_row + c] * (g.factor ? g.factor[r] : 1.0f);
   }
 }
 
@@ -92,7 +107,7 @@ void multiply_panel(const Product& p, int64_t vector, int64_t vectors) {
   const int64_t most = max_rows(static_cast<int>(vectors));
   // Groups of nearly equal height: a last group of one or two rows would wait for its own additions.
   const int64_t groups = (p.rows + most - 1) / most;
-  Group g{nullptr, columns ? p.a_depth : p.a_row, nullptr, p.b_row, nullptr, p.c_row, 0, kZeros, 0};
+  Group g{nullptr, columns ? p.a_depth : p.a_row, nullptr, p.b_row, nullptr, p.c_row, 0, kZeros, 0, nullptr};
   for (int64_t i = 0, row = 0; i < groups; ++i) {
     if (p.ahead) p.ahead->fetch();
     const int64_t next = p.rows * (i + 1) / groups;
@@ -101,15 +116,12 @@ void multiply_panel(const Product& p, int64_t vector, int64_t vectors) {
     g.b = p.b + begin * p.b_row + vector * kWidth;
     g.c = p.c + row * p.c_row + vector * kWidth;
     g.depth = end - begin;
-    if (p.accumulate) {
-      g.start = g.c;
-      g.start_row = p.c_row;
+    if (p.start) {
+      g.start = p.start + row * p.start_row + vector * kWidth;
+      g.start_row = p.start_row;
     }
-    if (g.depth > 0) {
-      kernels[next - row - 1](g);
-    } else if (!p.accumulate) {
-      for (int64_t r = row; r < next; ++r) std::fill_n(g.c + (r - row) * p.c_row, vectors * kWidth, 0.0f);
-    }
+    if (p.factor) g.factor = p.factor + row;
+    g.depth > 0 ? kernels[next - row - 1](g) : write_start(g, next - row, vectors * kWidth);
     row = next;
   }
 }

@@ -48,7 +48,7 @@ class Ahead {
   Area list_[kMost];
 };
 
-// C (+)= A B for matrices that lie in cache, on one thread. C is (rows, 16 * vectors), A (rows, depth),
+// C = start + A B for matrices that lie in cache, on one thread. C is (rows, 16 * vectors), A (rows, depth),
 // B (depth, 16 * vectors). Each output is one chain of fused multiply-adds over the depth, upwards.
 struct Product {
   int64_t rows, vectors, depth;
@@ -58,7 +58,9 @@ struct Product {
   int64_t b_row;
   float* c;
   int64_t c_row;
-  bool accumulate = false;  // the chains start at C
+  const float* start = nullptr;   // what the chains start at, rows like C's; null: zero
+  int64_t start_row = 0;
+  const float* factor = nullptr;  // one a row, multiplied into the finished sums; or null
   // Row r needs only the depths in [r + begin, r + end): what lies outside is zero in A as far as it is read.
   int64_t begin = -(int64_t{1} << 40), end = int64_t{1} << 40;
   Ahead* ahead = nullptr;  // fetched from along the way
