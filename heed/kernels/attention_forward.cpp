@@ -27,36 +27,22 @@ struct Room {
   }
 };
 
-// Rows of out times factor, to their place.
-void write_out(const Rows& out, const float* factor, float* to, int64_t to_row) {
-  for (int64_t r = 0; r < out.rows; ++r) {
-    const F16 f = set(factor[r]);
-    for (int64_t c = 0; c < out.columns; c += kWidth) {
-      const F16 y = load(out.data + r * out.ld + c) * f;
-      const int64_t n = out.columns - c;
-      n >= kWidth ? store(y, to + r * to_row + c) : store_n(y, to + r * to_row + c, n);
-    }
-  }
-}
-
-void finish_block(const Head& h, const Block& b, const AttentionForward& f, const Rows& out, const Running& run) {
-  alignas(64) float factor[kQueryBlock], logsumexp[kQueryBlock];
+// What each query's sum over values is multiplied with at the end. logsumexp goes to its place.
+void finish_softmax(const Head& h, const Block& b, const AttentionForward& f, const Running& run, float* factor) {
+  alignas(64) float logsumexp[kQueryBlock], sum[kWidth];
   const float stay = 1.0f / (1.0f - h.a->dropout.p);
   for (int64_t v = 0; v < b.vectors; ++v) {
     store(set(stay) / run.sum[v], factor + v * kWidth);
     store(run.largest[v] + log2_positive(run.sum[v]), logsumexp + v * kWidth);
-    alignas(64) float sums[kWidth];
-    store(run.sum[v], sums);
+    store(run.sum[v], sum);
     for (int64_t i = 0; i < kWidth; ++i) {
-      if (sums[i] != 0.0f) continue;  // no key was seen
+      if (sum[i] != 0.0f) continue;  // no key was seen
       factor[v * kWidth + i] = 0.0f;
       logsumexp[v * kWidth + i] = -kInfinity;
     }
   }
-  const int64_t row = h.q_row + b.first;
-  write_out(out, factor, f.out + row * f.out_ld + h.head * h.a->Dv, f.out_ld);
   if (!f.logsumexp) return;
-  for (int64_t i = 0; i < b.rows; ++i) f.logsumexp[(row + i) * h.a->heads + h.head] = logsumexp[i];
+  for (int64_t i = 0; i < b.rows; ++i) f.logsumexp[(h.q_row + b.first + i) * h.a->heads + h.head] = logsumexp[i];
 }
 
 void scale_rows(const Rows& x, float* data, const float* factor) {
@@ -75,32 +61,54 @@ void forward_block(const Head& h, const Block& b, const AttentionForward& f, con
   transpose({f.q.data + (h.q_row + b.first) * f.q.ld + h.head * a.D, f.q.ld, b.rows, a.D}, room.q_turned, b.stride(),
             a.scale * h.unit);
   Running run = nothing_yet();
+  alignas(64) float factor[kQueryBlock];
+  float* to = f.out + (h.q_row + b.first) * f.out_ld + h.head * a.Dv;
   const int64_t seen = keys_of(h, b);
-  if (seen == 0) std::fill(room.out, room.out + b.rows * out.ld, 0.0f);
+  if (seen == 0) {
+    finish_softmax(h, b, f, run, factor);
+    for (int64_t r = 0; r < b.rows; ++r) std::fill_n(to + r * f.out_ld, a.Dv, 0.0f);
+  }
   for (int64_t first = 0; first < seen; first += kKeyTile) {
     const Tile t{first, std::min(kKeyTile, seen - first)};
-    alignas(64) float correction[kQueryBlock];
     score_tile(h, b, t, kv.keys, room.q_turned, room.scores);
-    if (take_tile(h, b, t, room.scores, run, correction, a.dropout.p > 0) && first > 0) scale_rows(out, room.out, correction);
+    if (take_tile(h, b, t, room.scores, run, factor, a.dropout.p > 0) && first > 0) scale_rows(out, room.out, factor);
     Product p{.rows = b.rows, .vectors = out.ld / kWidth, .depth = t.keys,
               .a = room.scores, .a_row = 1, .a_depth = b.stride(),
               .b = kv.values.data + first * kv.values.ld, .b_row = kv.values.ld,
-              .c = room.out, .c_row = out.ld, .accumulate = first > 0};
+              .c = room.out, .c_row = out.ld, .ahead = h.ahead};
     if (a.causal) p.end = b.first + h.shift + 1 - first;
+    if (first > 0) p.start = room.out, p.start_row = out.ld;
+    if (first + t.keys == seen) {
+      finish_softmax(h, b, f, run, factor);
+      p.factor = factor;
+      if (out.ld == a.Dv) p.c = to, p.c_row = f.out_ld;
+    }
     product(p);
   }
-  finish_block(h, b, f, out, run);
+  if (out.ld != a.Dv && seen > 0) write_rows(out, to, f.out_ld, false);
 }
 
-void forward_span(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, const Room& room) {
+// Asks for what a piece of work reads and writes, as far as it is short: long ones copy their rows first.
+void announce(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, Ahead& ahead) {
+  const Head h = head_of(a, span.sequence, kv_head * (a.heads / a.kv_heads));
+  if (h.nk > kKeyTile || h.nq > kKeyTile) return;
+  const int64_t group = a.heads / a.kv_heads;
+  ahead.add(f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv);
+  ahead.add(f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D);
+  ahead.add(f.q.data + (h.q_row + span.first) * f.q.ld + h.head * a.D, f.q.ld, span.last - span.first, group * a.D);
+}
+
+void forward_span(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, const Room& room,
+                  Ahead& ahead) {
   const int64_t group = a.heads / a.kv_heads;
   Head h = head_of(a, span.sequence, kv_head * group);
   const int64_t readers = (span.last - span.first) * group;
   const Rows keys{f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D};
   const Rows values{f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv};
-  const KeysValues kv{rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
+  const KeysValues kv{readers <= kQueryBlock ? keys : rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
   for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     h = head_of(a, span.sequence, head);
+    h.ahead = &ahead;
     if (has_line(a)) {
       fill_line(h, room.line);
       h.line = room.line;
@@ -116,10 +124,15 @@ void forward_span(const Attention& a, const AttentionForward& f, const Span& spa
 void attention_forward(const Attention& a, const AttentionForward& f) {
   const int64_t nq = longest_of(a.q_offsets, a.sequences), nk = longest_of(a.k_offsets, a.sequences);
   const Spans spans(a.q_offsets, a.sequences, 8 * kQueryBlock);
-  for_pieces(spans.size() * a.kv_heads, [&](int64_t begin, int64_t end) {
+  const int64_t pieces = spans.size() * a.kv_heads;
+  for_pieces(pieces, [&](int64_t begin, int64_t end) {
     const Scratch<float> memory(Room::floats(a, nq, nk));
     const Room room(a, nk, memory.data());
-    for (int64_t i = begin; i < end; ++i) forward_span(a, f, spans[i / a.kv_heads], i % a.kv_heads, room);
+    for (int64_t i = begin; i < end; ++i) {
+      Ahead ahead;
+      if (i + 1 < pieces) announce(a, f, spans[(i + 1) / a.kv_heads], (i + 1) % a.kv_heads, ahead);
+      forward_span(a, f, spans[i / a.kv_heads], i % a.kv_heads, room, ahead);
+    }
   });
 }
 
