@@ -133,12 +133,14 @@ function(heed_tests name library)
   endif()
 endfunction()
 
-# Every tests/fuzz/NAME.cpp as a libFuzzer program fuzz_NAME.
+# Every tests/fuzz/NAME.cpp as a libFuzzer program fuzz_NAME; the target 'fuzzers' is all of them.
 function(heed_fuzzers)
+  add_custom_target(fuzzers)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp)
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
     add_executable(fuzz_${name} ${source})
+    add_dependencies(fuzzers fuzz_${name})
     target_link_libraries(fuzz_${name} PRIVATE heed_library heed_flags)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
