@@ -25,7 +25,7 @@ bench: deps-bench
 	@tools/run-benchmarks build-bench
 
 fuzz: deps-long
-	@tools/build fuzz
+	@tools/build fuzz fuzzers
 	@tools/run-fuzzers build-fuzz $(FUZZ_SECONDS)
 
 format: deps-lint

@@ -133,13 +133,26 @@ function(heed_tests name library)
   endif()
 endfunction()
 
-# Every tests/fuzz/NAME.cpp as a libFuzzer program fuzz_NAME.
+# The floors that a source outside heed/ includes, as libraries.
+function(heed_floors_of source result)
+  file(STRINGS ${source} includes REGEX "^#include \"heed/")
+  string(REGEX MATCHALL "heed/[a-z]+/" floors "${includes}")
+  list(REMOVE_DUPLICATES floors)
+  list(TRANSFORM floors REPLACE "heed/([a-z]+)/" "heed_\\1")
+  set(${result} ${floors} PARENT_SCOPE)
+endfunction()
+
+# Every tests/fuzz/NAME.cpp as a libFuzzer program fuzz_NAME; the target 'fuzzers' is all of them. They link only the
+# floors they read, because instrumented kernels take minutes to compile.
 function(heed_fuzzers)
+  add_custom_target(fuzzers)
   file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp)
   foreach(source IN LISTS sources)
     cmake_path(GET source STEM name)
+    heed_floors_of(${source} floors)
     add_executable(fuzz_${name} ${source})
-    target_link_libraries(fuzz_${name} PRIVATE heed_library heed_flags)
+    add_dependencies(fuzzers fuzz_${name})
+    target_link_libraries(fuzz_${name} PRIVATE ${floors} heed_flags)
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
     set_target_properties(fuzz_${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
   endforeach()
