@@ -38,7 +38,7 @@ install: build
 	@cmake --install build --prefix $(PREFIX)
 
 clean:
-	@rm -rf build build-asan build-bench build-clang build-debug build-fuzz build-tsan
+	@rm -rf build build-asan build-bench build-clang build-debug build-fuzz build-lint build-tsan
 
 deps:
 	@tools/install-deps build

@@ -26,12 +26,17 @@ constexpr mode_t kNewFileMode = 0666;  // less the umask
 
 std::string in_words(int error) {
   switch (error) {
-    case ENOSPC: return "the disk is full";
-    case EDQUOT: return "the disk quota is used up";
+    case ENOSPC:
+      return "the disk is full";
+    case EDQUOT:
+      return "the disk quota is used up";
     case EACCES:
-    case EPERM: return "permission denied";
-    case EROFS: return "the file system is read-only";
-    default: return std::generic_category().message(error);
+    case EPERM:
+      return "permission denied";
+    case EROFS:
+      return "the file system is read-only";
+    default:
+      return std::generic_category().message(error);
   }
 }
 

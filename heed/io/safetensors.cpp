@@ -105,9 +105,12 @@ void to_f32(const StoredTensor& tensor, float* out) {
     case StoredType::kF32:
       if (!tensor.bytes.empty()) std::memcpy(out, tensor.bytes.data(), tensor.bytes.size());
       return;
-    case StoredType::kF16: return convert<uint16_t>(tensor, out, f16_to_f32);
-    case StoredType::kBF16: return convert<uint16_t>(tensor, out, bf16_to_f32);
-    case StoredType::kF64: return convert<double>(tensor, out, [](double x) { return static_cast<float>(x); });
+    case StoredType::kF16:
+      return convert<uint16_t>(tensor, out, f16_to_f32);
+    case StoredType::kBF16:
+      return convert<uint16_t>(tensor, out, bf16_to_f32);
+    case StoredType::kF64:
+      return convert<double>(tensor, out, [](double x) { return static_cast<float>(x); });
     default:
       fail_file("[safetensors] tensor {}: dtype {}, expected F32, F16, BF16 or F64", in_quotes(tensor.name),
                 name_of(tensor.dtype));

@@ -75,12 +75,18 @@ class HeaderReader final : public nlohmann::json_sax<nlohmann::json> {
 
 std::string HeaderReader::place() const {
   switch (at_) {
-    case At::kStart: return "header";
-    case At::kTop: return in_metadata_key_ ? std::string(kMetadataKey) : "tensor " + in_quotes(tensor_.name) + ": it";
-    case At::kMetadata: return fmt::format("{} {}", kMetadataKey, in_quotes(metadata_name_));
-    case At::kTensor: return fmt::format("tensor {}: {}", in_quotes(tensor_.name), kFieldNames[field_]);
-    case At::kShape: return fmt::format("tensor {}: a size in shape", in_quotes(tensor_.name));
-    case At::kOffsets: return fmt::format("tensor {}: a number in data_offsets", in_quotes(tensor_.name));
+    case At::kStart:
+      return "header";
+    case At::kTop:
+      return in_metadata_key_ ? std::string(kMetadataKey) : "tensor " + in_quotes(tensor_.name) + ": it";
+    case At::kMetadata:
+      return fmt::format("{} {}", kMetadataKey, in_quotes(metadata_name_));
+    case At::kTensor:
+      return fmt::format("tensor {}: {}", in_quotes(tensor_.name), kFieldNames[field_]);
+    case At::kShape:
+      return fmt::format("tensor {}: a size in shape", in_quotes(tensor_.name));
+    case At::kOffsets:
+      return fmt::format("tensor {}: a number in data_offsets", in_quotes(tensor_.name));
   }
   return {};
 }
@@ -88,11 +94,15 @@ std::string HeaderReader::place() const {
 std::string_view HeaderReader::expected() const {
   switch (at_) {
     case At::kStart:
-    case At::kTop: return "an object";
-    case At::kMetadata: return "text";
-    case At::kTensor: return field_ == kDtype ? "text" : "a list of whole numbers";
+    case At::kTop:
+      return "an object";
+    case At::kMetadata:
+      return "text";
+    case At::kTensor:
+      return field_ == kDtype ? "text" : "a list of whole numbers";
     case At::kShape:
-    case At::kOffsets: return "a whole number from 0 to 9223372036854775807";
+    case At::kOffsets:
+      return "a whole number from 0 to 9223372036854775807";
   }
   return {};
 }

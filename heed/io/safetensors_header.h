@@ -12,7 +12,7 @@
 
 namespace heed {
 
-constexpr size_t kLengthBytes = 8;              // of the header's length in front of it
+constexpr size_t kLengthBytes = 8;               // of the header's length in front of it
 constexpr uint64_t kMaxHeaderBytes = 100000000;  // the limit of the format's published implementation
 constexpr size_t kMaxDimensions = 64;
 constexpr std::string_view kMetadataKey = "__metadata__";

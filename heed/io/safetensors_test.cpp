@@ -150,8 +150,8 @@ TEST(SafeTensors, RefusesToWriteWhatCouldNotBeRead) {
 
 TEST(SafeTensors, NamesTheNearestTensor) {
   const TemporaryFolder folder;
-  write_safetensors(folder.file("m"), {{"encoder.weight", StoredType::kF32, {0}, {}},
-                                       {"decoder.bias", StoredType::kF32, {0}, {}}});
+  write_safetensors(folder.file("m"),
+                    {{"encoder.weight", StoredType::kF32, {0}, {}}, {"decoder.bias", StoredType::kF32, {0}, {}}});
   const auto file = SafeTensors::open(folder.file("m"));
   EXPECT_FALSE(file.contains("encoder.wieght"));
   EXPECT_EQ(message_of([&] { file.find("encoder.wieght"); }),
@@ -280,8 +280,7 @@ TEST(SafeTensors, ALargeHeaderOfNestingIsRefusedAtOnce) {
 }
 
 TEST(SafeTensors, ALongNameGivesAShortMessage) {
-  const std::string message =
-      message_of([] { parse(file_with("{\"" + std::string(1000000, 'n') + "\":0}")); });
+  const std::string message = message_of([] { parse(file_with("{\"" + std::string(1000000, 'n') + "\":0}")); });
   EXPECT_EQ(message, "[safetensors] f: tensor '" + std::string(100, 'n') + "...': it is 0, expected an object");
 }
 
@@ -304,8 +303,8 @@ TEST(StoredType, EveryHalfIsExact) {
 }
 
 TEST(StoredType, NamesGoBothWays) {
-  for (const std::string name : {"F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8",
-                                 "BOOL"}) {
+  for (const std::string name :
+       {"F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U64", "U32", "U16", "U8", "BOOL"}) {
     const auto type = stored_type_named(name);
     ASSERT_TRUE(type.has_value()) << name;
     EXPECT_EQ(name_of(*type), name);

@@ -79,6 +79,7 @@ std::string safetensors_header(std::vector<const TensorToWrite*>& tensors, const
 void write_safetensors(const std::string& path, const std::vector<TensorToWrite>& tensors, const Metadata& metadata,
                        const FileCalls& calls) {
   std::vector<const TensorToWrite*> order;
+  order.reserve(tensors.size());
   for (const TensorToWrite& tensor : tensors) order.push_back(&tensor);
   const std::string header = safetensors_header(order, metadata);
   AtomicFile file(path, calls);

@@ -46,7 +46,7 @@ struct AttentionForward {
   Heads q, k, v;
   float* out;         // (T, heads * Dv)
   int64_t out_ld;
-  float* logsumexp;   // (T, heads): kept for the backward; may be null
+  float* logsumexp;   // (T, heads): log2 of each row's sum of e^score, kept for the backward; may be null
 };
 void attention(const Attention& a, const AttentionForward& f);
 void attention_reference(const Attention& a, const AttentionForward& f);

@@ -78,10 +78,9 @@ HWY_INLINE Native tanh(Native x) {
 }
 
 // Within 2e-7 everywhere, exactly +-1 from +-4 on. Below 1 an odd polynomial; above it 1 - exp(q(|x|)), where
-// q approximates log(erfc). Both were fitted to the largest error.
+// q approximates log(erfc) and falls on to -inf. Both were fitted to the largest error.
 HWY_INLINE Native erf(Native x) {
-  // Lane order of Min keeps NaN.
-  const Native a = hn::Min(constant(4.0f), hn::Abs(x));
+  const Native a = hn::Abs(x);
   const Native small = hn::Mul(x, polynomial(hn::Mul(x, x), {1.12837912f, -0.376123263f, 0.112801809f, -0.0267113299f,
                                                              0.00491756975f, -0.000563148819f}));
   const Native log_erfc = polynomial(a, {-0.00267171473f, -1.11743844f, -0.654489011f, -0.0886341293f, 0.0147781046f,
@@ -139,16 +138,26 @@ struct Gelu {
   }
 };
 
+// 1 / (1 + e) and its complement e / (1 + e), for e = exp(-x): no digits are lost where it is near 1.
+struct Sigmoid {
+  F16 s, rest;
+};
+HWY_INLINE Sigmoid sigmoid_and_rest(F16 x) {
+  const F16 e = exp(zero() - x), s = set(1.0f) / (set(1.0f) + e);
+  return {s, e * s};
+}
+
 // 0.5 x (1 + tanh(u)) = x sigmoid(2u), u = sqrt(2 / pi) (x + 0.044715 x^3)
 struct GeluTanh {
   static constexpr float kTwice = 1.59576912f, kCube = 0.044715f;
-  static HWY_INLINE F16 gate(F16 x) { return sigmoid(x * fma(x * x, set(kTwice * kCube), set(kTwice))); }
-  static HWY_INLINE F16 value(F16 x) { return x * gate(x); }
+  static HWY_INLINE F16 twice_u(F16 x) { return x * fma(x * x, set(kTwice * kCube), set(kTwice)); }
+  static HWY_INLINE F16 value(F16 x) { return x * sigmoid(twice_u(x)); }
   static HWY_INLINE Both both(F16 x) {
-    // Beyond 12 the slope is 0 or 1 to the bit; the limit keeps x^2 finite.
-    const F16 near = min(set(12.0f), max(set(-12.0f), x));
-    const F16 s = gate(near), inner = fma(near * near, set(3.0f * kTwice * kCube), set(kTwice));
-    return {x * s, fma(near * inner, s * (set(1.0f) - s), s)};
+    // Beyond 8 the slope is 0 or 1 within 1e-18; the limit keeps every factor finite.
+    const F16 above = max(set(-8.0f), x), near = min(set(8.0f), above);
+    const Sigmoid g = sigmoid_and_rest(twice_u(near));
+    const F16 inner = fma(near * near, set(3.0f * kTwice * kCube), set(kTwice));
+    return {above * g.s, fma(near * inner, g.s * g.rest, g.s)};
   }
 };
 
@@ -156,8 +165,11 @@ struct GeluTanh {
 struct Silu {
   static HWY_INLINE F16 value(F16 x) { return x * sigmoid(x); }
   static HWY_INLINE Both both(F16 x) {
-    const F16 s = sigmoid(x), y = x * s;
-    return {y, fma(y, set(1.0f) - s, s)};
+    // Below -80 both are 0 within 1e-32; the limit keeps exp finite.
+    const F16 above = max(set(-80.0f), x);
+    const Sigmoid g = sigmoid_and_rest(above);
+    const F16 y = above * g.s;
+    return {y, fma(y, g.rest, g.s)};
   }
 };
 

@@ -20,15 +20,15 @@ double sum_of_squares(const float* g, int64_t n) {
 }
 
 void adam_all(const AdamStep& s) {
-  const double correction1 = 1 - std::pow(double{s.beta1}, static_cast<double>(s.step));
-  const double correction2 = 1 - std::pow(double{s.beta2}, static_cast<double>(s.step));
+  const double correction1 = 1 - std::pow(s.beta1, static_cast<double>(s.step));
+  const double correction2 = 1 - std::pow(s.beta2, static_cast<double>(s.step));
   const float step_size = static_cast<float>(s.lr / correction1);
   const float inverse_root = static_cast<float>(1 / std::sqrt(correction2));
-  const float decay = static_cast<float>(1 - double{s.lr} * s.weight_decay);
-  const float rest1 = static_cast<float>(1 - double{s.beta1}), rest2 = static_cast<float>(1 - double{s.beta2});
+  const float decay = static_cast<float>(1 - s.lr * s.weight_decay);
+  const float rest1 = static_cast<float>(1 - s.beta1), rest2 = static_cast<float>(1 - s.beta2);
   parallel_for(s.n, kGrain, [&](int64_t begin, int64_t end) HWY_ATTR {
-    const F16 grad_scale = set(s.grad_scale), beta2 = set(s.beta2), keep = set(decay), root_scale = set(inverse_root);
-    const F16 new1 = set(rest1), new2 = set(rest2), eps = set(s.eps), lr = set(-step_size);
+    const F16 grad_scale = set(s.grad_scale), beta2 = set(static_cast<float>(s.beta2)), keep = set(decay), root_scale = set(inverse_root);
+    const F16 new1 = set(rest1), new2 = set(rest2), eps = set(static_cast<float>(s.eps)), lr = set(-step_size);
     by_sixteen(end - begin, [&](int64_t k, auto lanes) HWY_ATTR {
       const int64_t i = begin + k;
       const F16 g = load(s.g + i, lanes) * grad_scale;

@@ -13,8 +13,8 @@ struct AdamStep {
   int64_t n;
   float *w, *m, *v;
   const float* g;
-  float lr, beta1, beta2, eps;
-  float weight_decay;     // decoupled (AdamW): w -= lr * weight_decay * w before the step; 0 for Adam
+  double lr, beta1, beta2, eps;  // double: 1 - beta loses half its digits in float
+  double weight_decay;    // decoupled (AdamW): w -= lr * weight_decay * w before the step; 0 for Adam
   int64_t step;           // 1 at the first step; bias correction uses it
   float grad_scale = 1;   // from clipping
 };

@@ -16,7 +16,7 @@ void adam_reference(const AdamStep& s) {
     const double g = double{s.g[i]} * s.grad_scale;
     const double m = beta1 * s.m[i] + (1 - beta1) * g, v = beta2 * s.v[i] + (1 - beta2) * g * g;
     const double m_hat = m / (1 - std::pow(beta1, step)), v_hat = v / (1 - std::pow(beta2, step));
-    const double w = s.w[i] - double{s.lr} * s.weight_decay * s.w[i];
+    const double w = s.w[i] - s.lr * s.weight_decay * s.w[i];
     s.w[i] = static_cast<float>(w - s.lr * m_hat / (std::sqrt(v_hat) + s.eps));
     s.m[i] = static_cast<float>(m);
     s.v[i] = static_cast<float>(v);

@@ -1,10 +1,5 @@
 // Throws bytes at the safetensors reader: it must take them or refuse them with one clean line, and what it takes must
-// survive being written and read again.
-//
-// clang++-14 -std=c++20 -O1 -g -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -I.
-//   tests/fuzz/safetensors.cpp heed/io/{safetensors,safetensors_header,safetensors_write,stored_type,printable}.cpp
-//   heed/io/{atomic_file,mapped_file}.cpp heed/base/error.cpp -lfmt -o fuzz_safetensors
-// ./fuzz_safetensors -max_len=4096 -dict=tests/fuzz/safetensors.dict work_folder tests/fuzz/corpus/safetensors
+// survive being written and read again. `make fuzz` runs it.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -18,8 +18,9 @@ def settings(norm_first, activation, **more):
 
 def block_options(norm_first, activation):
     return dict(
-        d_model=D, nhead=HEADS, dim_feedforward=D_FF, dropout=0.0, batch_first=True, norm_first=norm_first, activation=activation
-    )
+        d_model=D, nhead=HEADS, dim_feedforward=D_FF, dropout=0.0, batch_first=True, norm_first=norm_first,
+        activation=activation,
+    )  # fmt: skip
 
 
 def encoder(name, seed, module, norm_first, activation, lengths, **more):

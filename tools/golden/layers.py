@@ -73,7 +73,8 @@ def embedding():
 
 def cross_entropy(name, seed, smoothing):
     values, rows, vocabulary = Values(seed), 9, 13
-    fixture = Fixture(f"cross_entropy_{name}", vocabulary=vocabulary, smoothing=smoothing, ignored=-100, mean_over="kept rows")
+    settings = dict(vocabulary=vocabulary, smoothing=smoothing, ignored=-100, mean_over="kept rows")
+    fixture = Fixture(f"cross_entropy_{name}", **settings)
     logits = fixture.input("logits", values.leaf(rows, vocabulary, scale=2.0))
     targets = values.ids(vocabulary, rows)
     targets[torch.tensor([1, 6])] = -100
@@ -87,7 +88,8 @@ def cross_entropy(name, seed, smoothing):
 def vocabulary_loss():
     """Projection and loss in one, as an output layer does it."""
     values, rows, d, vocabulary = Values(35), 9, 8, 13
-    fixture = Fixture("vocabulary_loss", d_model=d, vocabulary=vocabulary, smoothing=0.1, ignored=-100, mean_over="kept rows")
+    settings = dict(vocabulary=vocabulary, smoothing=0.1, ignored=-100, mean_over="kept rows")
+    fixture = Fixture("vocabulary_loss", d_model=d, **settings)
     module = values.fill(nn.Linear(d, vocabulary))
     x = fixture.input("x", values.leaf(rows, d, scale=2.0))
     targets = values.ids(vocabulary, rows)

@@ -34,7 +34,8 @@ def rotary():
     split = x.unflatten(-1, (heads, d)).transpose(0, 1)[None]  # (1, heads, T, D)
     cos, sin = (torch.cat([table, table], -1)[None] for table in (angles.cos(), angles.sin()))
     turned, _ = apply_rotary_pos_emb(split, split, cos, sin)
-    pairs = torch.view_as_complex(x.unflatten(-1, (heads, d // 2, 2))) * torch.polar(torch.ones_like(angles), angles)[:, None]
+    turns = torch.polar(torch.ones_like(angles), angles)[:, None]
+    pairs = torch.view_as_complex(x.unflatten(-1, (heads, d // 2, 2))) * turns
     fixture.put("output_interleaved", torch.view_as_real(pairs).flatten(1))
     fixture.backward(turned[0].transpose(0, 1).flatten(1), values)
     fixture.save()
@@ -100,8 +101,9 @@ def t5_attention(name, seed, causal):
     heads, d, buckets, furthest = 3, 4, 8, 20
     values = Values(seed)
     fixture = Fixture(
-        f"attention_t5_{name}", heads=heads, d_k=d, d_v=d, scale=1.0, causal=causal, buckets=buckets, max_distance=furthest
-    )
+        f"attention_t5_{name}", heads=heads, d_k=d, d_v=d, scale=1.0, causal=causal, buckets=buckets,
+        max_distance=furthest,
+    )  # fmt: skip
     module = nn.Module()
     module.relative_attention_bias = nn.Embedding(buckets, heads)
     values.fill(module)

@@ -38,8 +38,9 @@ class Translator(nn.Module):
     def __init__(self, vocabulary, d, tied):
         super().__init__()
         self.transformer = nn.Transformer(
-            d_model=d, nhead=4, num_encoder_layers=2, num_decoder_layers=2, dim_feedforward=32, dropout=0.0, batch_first=True
-        )
+            d_model=d, nhead=4, num_encoder_layers=2, num_decoder_layers=2, dim_feedforward=32, dropout=0.0,
+            batch_first=True,
+        )  # fmt: skip
         self.src_embed = nn.Embedding(vocabulary, d)
         self.tgt_embed = self.src_embed if tied else nn.Embedding(vocabulary, d)
         self.generator = nn.Linear(d, vocabulary, bias=False)

@@ -1,0 +1,147 @@
+// Matrix products of the shapes that train Transformers, heed against oneDNN at its best, in one run.
+//   product [threads ...]
+#include <dnnl.hpp>
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <vector>
+
+#include "heed/base/buffer.h"
+#include "heed/base/random.h"
+#include "heed/base/threads.h"
+#include "heed/kernels/gemm.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+struct Shape {
+  int64_t M, N, K;
+  char a, b;  // 'N' or 'T'
+};
+
+struct Data {
+  explicit Data(int64_t n) : values(n) {
+    heed::Random random(7, static_cast<uint64_t>(n));
+    for (int64_t i = 0; i < n; ++i) values[i] = random.uniform() - 0.5f;
+  }
+  heed::Scratch<float> values;
+};
+
+// The packed matmul primitive of oneDNN; its weights are packed before the clock starts.
+class PackedMatmul {
+ public:
+  PackedMatmul(const Shape& s, float* a, float* b, float* c)
+      : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
+    using dnnl::memory;
+    const auto tag = [](char t) { return t == 'T' ? memory::format_tag::ba : memory::format_tag::ab; };
+    const auto f32 = memory::data_type::f32;
+    const memory::desc a_desc({s.M, s.K}, f32, tag(s.a)), b_plain({s.K, s.N}, f32, tag(s.b));
+    const memory::desc b_any({s.K, s.N}, f32, memory::format_tag::any), c_desc({s.M, s.N}, f32, memory::format_tag::ab);
+    const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a_desc, b_any, c_desc), engine_);
+    matmul_ = dnnl::matmul(description);
+    memory from(b_plain, engine_, b), packed(description.weights_desc(), engine_);
+    dnnl::reorder(from, packed).execute(stream_, from, packed);
+    stream_.wait();
+    arguments_ = {{DNNL_ARG_SRC, memory(a_desc, engine_, a)},
+                  {DNNL_ARG_WEIGHTS, packed},
+                  {DNNL_ARG_DST, memory(c_desc, engine_, c)}};
+  }
+  void run() {
+    matmul_.execute(stream_, arguments_);
+    stream_.wait();
+  }
+
+ private:
+  dnnl::engine engine_;
+  dnnl::stream stream_;
+  dnnl::matmul matmul_;
+  std::unordered_map<int, dnnl::memory> arguments_;
+};
+
+struct Times {
+  double heed = 1e9, sgemm = 1e9, matmul = 1e9;
+};
+
+template <class F>
+void take_best(double& best, F&& f) {
+  const auto start = Clock::now();
+  f();
+  best = std::min(best, seconds_since(start));
+}
+
+Times measure(const Shape& s, double seconds) {
+  const Data a(s.M * s.K), b(s.K * s.N), c(s.M * s.N);
+  float* const pa = a.values.data();
+  float* const pb = b.values.data();
+  float* const pc = c.values.data();
+  const bool accumulate = s.a == 'T';
+  const int64_t lda = s.a == 'T' ? s.M : s.K, ldb = s.b == 'T' ? s.K : s.N;
+  heed::kernels::Gemm g{};
+  g.M = s.M, g.N = s.N, g.K = s.K;
+  g.a = {pa, lda, s.a == 'T'};
+  g.b = {pb, ldb, s.b == 'T'};
+  g.c = pc, g.ldc = s.N, g.accumulate = accumulate;
+  PackedMatmul packed(s, pa, pb, pc);
+  Times best;
+  const auto start = Clock::now();
+  // Turns are taken, so that a busy moment of the machine hits all alike.
+  for (int round = 0; round < 3 || seconds_since(start) < seconds; ++round) {
+    for (int i = 0; i < 3; ++i) take_best(best.heed, [&] { heed::kernels::gemm(g); });
+    for (int i = 0; i < 3; ++i) {
+      take_best(best.sgemm, [&] {
+        dnnl_sgemm(s.a, s.b, s.M, s.N, s.K, 1.0f, pa, lda, pb, ldb, accumulate ? 1.0f : 0.0f, pc, s.N);
+      });
+    }
+    for (int i = 0; i < 3; ++i) take_best(best.matmul, [&] { packed.run(); });
+  }
+  return best;
+}
+
+std::vector<Shape> shapes() {
+  std::vector<Shape> all;
+  struct Layer {
+    int64_t tokens, out, in;
+  };
+  const std::vector<Layer> layers = {
+      {4096, 128, 128},  {8192, 128, 128},  {4096, 256, 128},  {4096, 128, 256},  {12800, 64, 64},
+      {12800, 128, 64},  {12800, 192, 64},  {4096, 512, 512},  {4096, 2048, 512}, {4096, 512, 2048},
+      {4096, 384, 384},  {4096, 1536, 384}, {256, 768, 768},   {256, 2304, 768},  {256, 3072, 768},
+      {256, 768, 3072},  {256, 10000, 128}, {512, 10000, 128}, {256, 10000, 512}, {256, 50257, 768}};
+  for (const Layer& l : layers) {
+    all.push_back({l.tokens, l.out, l.in, 'N', 'T'});  // y = x W^T
+    all.push_back({l.tokens, l.in, l.out, 'N', 'N'});  // dx = dy W
+    all.push_back({l.out, l.in, l.tokens, 'T', 'N'});  // dW += dy^T x
+  }
+  return all;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<int> counts;
+  for (int i = 1; i < argc; ++i) counts.push_back(std::atoi(argv[i]));
+  if (counts.empty()) counts = {1, heed::num_threads()};
+  const char* slow = std::getenv("HEED_BENCH_SECONDS");
+  const double seconds = slow ? std::atof(slow) : 0.15;
+  for (const int threads : counts) {
+    heed::set_num_threads(threads);
+    omp_set_num_threads(threads);
+    fmt::print("{} thread(s), GFLOP/s: heed, oneDNN (better of sgemm and packed matmul), ratio\n", threads);
+    int behind = 0;
+    const auto all = shapes();
+    for (const Shape& s : all) {
+      const Times t = measure(s, seconds);
+      const double flops = 2e-9 * static_cast<double>(s.M) * static_cast<double>(s.N) * static_cast<double>(s.K);
+      const double ratio = std::min(t.sgemm, t.matmul) / t.heed;
+      behind += ratio < 1.0;
+      fmt::print("{}{} {:>6} x {:>6} x {:>6}  {:7.1f}  {:7.1f} ({})  {:5.1f} %\n", s.a, s.b, s.M, s.N, s.K, flops / t.heed,
+                 flops / std::min(t.sgemm, t.matmul), t.sgemm < t.matmul ? "sgemm " : "matmul", 100 * ratio);
+    }
+    fmt::print("{} of {} below 100 %\n", behind, all.size());
+  }
+}

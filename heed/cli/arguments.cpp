@@ -1,0 +1,184 @@
+#include "heed/cli/arguments.h"
+
+#include <fmt/ranges.h>
+
+#include <cerrno>
+#include <cfloat>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <memory>
+
+#include "heed/base/error.h"
+
+namespace heed::cli {
+namespace {
+
+constexpr int64_t kMostNumbers = 1 << 20;      // of one matrix
+constexpr size_t kMostBytes = size_t{1} << 24;  // of one matrix file
+
+int64_t parse_whole(const std::string& where, const std::string& text, Range range) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool whole = end == text.data() + text.size() && !text.empty();
+  if (whole && error == std::errc() && value >= range.least && value <= range.most) return value;
+  if (range.most == INT64_MAX) fail("{} '{}': expected a whole number of at least {}", where, text, range.least);
+  fail("{} '{}': expected a whole number from {} to {}", where, text, range.least, range.most);
+}
+
+std::string flag_place(const CLI::App* app, const std::string& flag) {
+  return fmt::format("{} {}", place(app), flag.substr(0, flag.find(',')));
+}
+
+std::string read_text(const std::string& where, const std::string& path) {
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"), &std::fclose);
+  if (!file) fail_file("{} {}: {}", where, path, std::strerror(errno));
+  std::string text(kMostBytes + 1, '\0');
+  text.resize(std::fread(text.data(), 1, text.size(), file.get()));
+  if (std::ferror(file.get())) fail_file("{} {}: {}", where, path, std::strerror(errno));
+  if (text.size() > kMostBytes) fail_file("{} {}: expected at most {} bytes", where, path, kMostBytes);
+  return text;
+}
+
+std::string quoted(std::string text) {
+  if (text.size() > 40) text = text.substr(0, 37) + "...";
+  return "'" + text + "'";
+}
+
+void parse_row(const std::string& where, std::string_view row, Matrix& matrix) {
+  const char* blanks = " \t\r,";
+  int64_t columns = 0;
+  for (size_t at = row.find_first_not_of(blanks); at != row.npos; at = row.find_first_not_of(blanks, at)) {
+    const size_t end = std::min(row.find_first_of(blanks, at), row.size());
+    const double value = parse_number(where, std::string(row.substr(at, end - at)));
+    if (std::abs(value) > FLT_MAX) fail("{} '{}': expected a number within +-3.4e38", where, row.substr(at, end - at));
+    matrix.values.push_back(static_cast<float>(value));
+    if (static_cast<int64_t>(matrix.values.size()) > kMostNumbers) {
+      fail("{} more than {} numbers", where, with_commas(kMostNumbers));
+    }
+    ++columns;
+    at = end;
+  }
+  ++matrix.rows;
+  if (columns == 0) fail("{} row {} is empty", where, matrix.rows);
+  if (matrix.rows == 1) matrix.columns = columns;
+  if (columns != matrix.columns) {
+    fail("{} row {} has {} numbers: expected {} as in row 1", where, matrix.rows, columns, matrix.columns);
+  }
+}
+
+Matrix parse_rows(const std::string& where, std::string text) {
+  // The end of the last row may be written or not.
+  while (!text.empty() && std::strchr(" \t\r\n;", text.back()) != nullptr) text.pop_back();
+  if (text.empty()) fail("{} empty matrix: expected rows of numbers such as \"1 0; 0 1\"", where);
+  Matrix matrix;
+  for (size_t begin = 0; begin <= text.size();) {
+    size_t end = std::min(text.find_first_of(";\n", begin), text.size());
+    parse_row(where, std::string_view(text).substr(begin, end - begin), matrix);
+    if (end < text.size() && text[end] == ';' && text[end + 1] == '\n') ++end;
+    begin = end + 1;
+  }
+  return matrix;
+}
+
+}  // namespace
+
+std::string place(const CLI::App* app) {
+  std::string path;
+  for (; app != nullptr && app->get_parent() != nullptr; app = app->get_parent()) {
+    path = path.empty() ? app->get_name() : app->get_name() + " " + path;
+  }
+  return "[" + (path.empty() ? "heed" : path) + "]";
+}
+
+CLI::Option* add_whole(CLI::App* app, const std::string& flag, int64_t& value, Range range, const std::string& help) {
+  return app
+      ->add_option_function<std::string>(
+          flag, [=, &value](const std::string& text) { value = parse_whole(flag_place(app, flag), text, range); }, help)
+      ->type_name("N");
+}
+
+CLI::Option* add_number(CLI::App* app, const std::string& flag, double& value, RealRange range,
+                        const std::string& help) {
+  const auto set = [=, &value](const std::string& text) {
+    value = parse_number(flag_place(app, flag), text);
+    if (value < range.least || value > range.most) {
+      fail("{} '{}': expected {} to {}", flag_place(app, flag), text, range.least, range.most);
+    }
+  };
+  return app->add_option_function<std::string>(flag, set, help)->type_name("X");
+}
+
+CLI::Option* add_choice(CLI::App* app, const std::string& flag, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& help) {
+  const auto set = [=, &value](const std::string& text) {
+    for (const std::string& choice : choices) {
+      if (choice == text) return void(value = text);
+    }
+    const std::string near = nearest(text, choices);
+    if (!near.empty()) fail("{} unknown '{}': did you mean '{}'?", flag_place(app, flag), text, near);
+    fail("{} unknown '{}': expected {}", flag_place(app, flag), text, fmt::join(choices, ", "));
+  };
+  return app->add_option_function<std::string>(flag, set, fmt::format("{}: {}", help, fmt::join(choices, "|")))
+      ->type_name("KIND");
+}
+
+CLI::Option* add_wholes(CLI::App* app, const std::string& flag, std::vector<int64_t>& values, Range range,
+                        const std::string& help) {
+  const auto set = [=, &values](const std::string& text) {
+    values.clear();
+    for (size_t begin = 0; begin <= text.size();) {
+      const size_t end = std::min(text.find_first_of(", ", begin), text.size());
+      values.push_back(parse_whole(flag_place(app, flag), text.substr(begin, end - begin), range));
+      begin = end + 1;
+    }
+  };
+  return app->add_option_function<std::string>(flag, set, help)->type_name("N,N,...");
+}
+
+bool looks_like_a_number(const std::string& text) {
+  if (text.empty() || std::isspace(static_cast<unsigned char>(text[0]))) return false;
+  char* end = nullptr;
+  std::strtod(text.c_str(), &end);
+  return end == text.c_str() + text.size();
+}
+
+double parse_number(const std::string& where, const std::string& text) {
+  if (!looks_like_a_number(text)) fail("{} {} is no number", where, quoted(text));
+  const double value = std::strtod(text.c_str(), nullptr);
+  if (!std::isfinite(value)) fail("{} {}: expected a finite number", where, quoted(text));
+  return value;
+}
+
+Matrix parse_matrix(const std::string& where, const std::string& text_or_file) {
+  const bool several = text_or_file.find_first_of(" ;,\n") != std::string::npos;
+  std::error_code ignored;
+  const bool is_file = std::filesystem::exists(text_or_file, ignored);
+  if (!is_file && (several || text_or_file.empty() || looks_like_a_number(text_or_file))) {
+    return parse_rows(where, text_or_file);
+  }
+  if (!is_file && text_or_file.find_first_of("./") == std::string::npos) {
+    fail("{} {}: expected rows of numbers such as \"1 0; 0 1\", or a file of them", where, quoted(text_or_file));
+  }
+  const std::string in_file = fmt::format("{} {}:", where, text_or_file);
+  try {
+    return parse_rows(in_file, read_text(where, text_or_file));
+  } catch (const FileError&) {
+    throw;
+  } catch (const Error& e) {
+    throw FileError(e.what());
+  }
+}
+
+std::string with_commas(int64_t n) {
+  std::string text = std::to_string(n);
+  for (int64_t at = static_cast<int64_t>(text.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) {
+    text.insert(static_cast<size_t>(at), ",");
+  }
+  return text;
+}
+
+}  // namespace heed::cli

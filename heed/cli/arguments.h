@@ -1,0 +1,46 @@
+// Flags whose wrong values are one line with the place; numbers and matrices as people type them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/cli/program.h"
+
+namespace heed::cli {
+
+// "[show attention]", for messages.
+std::string place(const CLI::App* app);
+
+struct Range {
+  int64_t least, most;
+};
+struct RealRange {
+  double least, most;
+};
+CLI::Option* add_whole(CLI::App* app, const std::string& flag, int64_t& value, Range range, const std::string& help);
+CLI::Option* add_number(CLI::App* app, const std::string& flag, double& value, RealRange range, const std::string& help);
+CLI::Option* add_choice(CLI::App* app, const std::string& flag, std::string& value,
+                        const std::vector<std::string>& choices, const std::string& help);
+// "--lengths 5,3,4": whole numbers, at most `most_count` of them.
+CLI::Option* add_wholes(CLI::App* app, const std::string& flag, std::vector<int64_t>& values, Range range,
+                        const std::string& help);
+
+// True for what a person means as a number, also "nan", "-inf" and "1e999".
+bool looks_like_a_number(const std::string& text);
+// A finite number, or Error with `where` in front.
+double parse_number(const std::string& where, const std::string& text);
+
+struct Matrix {
+  int64_t rows = 0, columns = 0;
+  std::vector<float> values;
+};
+// Rows end with ';' or a new line, numbers are apart by blanks or commas: "1 0; 0 1". Text without numbers names a file
+// of the same form. Every row is as long as the first, and every number finite.
+Matrix parse_matrix(const std::string& where, const std::string& text_or_file);
+
+// 44140544 -> "44,140,544".
+std::string with_commas(int64_t n);
+
+}  // namespace heed::cli

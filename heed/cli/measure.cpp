@@ -1,0 +1,58 @@
+#include "heed/cli/measure.h"
+
+#include <array>
+
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "heed/base/buffer.h"
+#include "heed/kernels/elementwise.h"
+#include "heed/kernels/gemm.h"
+
+namespace heed::cli {
+
+double now_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+double median(std::vector<double> values) {
+  if (values.empty()) return 0;
+  std::sort(values.begin(), values.end());
+  const size_t half = values.size() / 2;
+  return values.size() % 2 ? values[half] : (values[half - 1] + values[half]) / 2;
+}
+
+int64_t peak_memory() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return int64_t{usage.ru_maxrss} * 1024;
+}
+
+double product_speed(int64_t M, int64_t N, int64_t K, bool bf16, double seconds) {
+  const Buffer a(M * K), b(K * N), c(M * N);
+  kernels::fill(a.data(), 0.5f, M * K);
+  kernels::fill(b.data(), 0.25f, K * N);
+  const kernels::Gemm product{.M = M, .N = N, .K = K, .a = {a.data(), K}, .b = {b.data(), N}, .c = c.data(), .ldc = N,
+                              .precision = bf16 ? kernels::Precision::kBf16 : kernels::Precision::kF32};
+  kernels::gemm(product);
+  double best = 0;
+  const double start = now_seconds();
+  do {
+    const double before = now_seconds();
+    kernels::gemm(product);
+    best = std::max(best, 2e-9 * static_cast<double>(M * N * K) / (now_seconds() - before));
+  } while (now_seconds() - start < seconds);
+  return best;
+}
+
+double product_peak(double seconds) {
+  double best = 0;
+  for (const auto& [M, N, K] : {std::array<int64_t, 3>{2048, 512, 512}, {1024, 1024, 256}, {4096, 128, 128}, {960, 960, 960}}) {
+    best = std::max(best, product_speed(M, N, K, false, seconds / 4));
+  }
+  return best;
+}
+
+}  // namespace heed::cli

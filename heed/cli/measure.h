@@ -1,0 +1,19 @@
+// Timing: what the machine can do, and the best and median of repeated runs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+namespace heed::cli {
+
+double now_seconds();
+double median(std::vector<double> values);
+// Most memory this process has had resident, in bytes.
+int64_t peak_memory();
+// GFLOP/s of the fastest f32 product seen, with the threads in use: the wall that training is measured against.
+double product_peak(double seconds);
+// GFLOP/s of one product of this shape, best of the runs that fit the time.
+double product_speed(int64_t M, int64_t N, int64_t K, bool bf16, double seconds);
+
+}  // namespace heed::cli

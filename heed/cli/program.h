@@ -1,0 +1,31 @@
+// The frame of the program: one file a command, one line in commands.inc to add it.
+#pragma once
+
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace heed::cli {
+
+// What every command takes.
+struct Common {
+  int64_t threads = 0;  // 0: as many as this process may use
+  int64_t seed = 0;
+  bool quiet = false, verbose = false, json = false;
+};
+
+// Adds a command under `parent`, with an example for its --help. The command file adds flags and a callback, which
+// runs once the whole line is understood and throws Error or FileError when it cannot go on.
+CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary, const std::string& example);
+
+// Standard output, checked: a full disk is a FileError. Messages go to standard error, unless --quiet.
+void print(std::string_view text);
+void message(const Common& common, std::string_view line);
+
+// The whole program; returns the exit status: 0, 2 for a wrong request, 1 for a failure.
+int run_program(int argc, const char* const* argv);
+
+}  // namespace heed::cli

@@ -1,0 +1,351 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/kernels/attention_backward.cpp"
+#include <hwy/foreach_target.h>
+
+#include "heed/kernels/attention_scores-inl.h"
+
+#include "heed/kernels/attention_plan.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels::HWY_NAMESPACE {
+namespace {
+
+// Working memory of one thread. D and Dv are rounded up to whole vectors.
+struct Room {
+  int64_t D, Dv;
+  float *keys, *values, *dk, *dv;               // (nk, D or Dv)
+  float *q, *dout, *dq;                         // (kQueryBlock, D or Dv)
+  float *q_turned, *dout_turned;                // (D or Dv, kQueryBlock)
+  float *weights, *dscores;                     // (kKeyTile, kQueryBlock)
+  float *line, *dline;                          // see Head
+  static int64_t floats(const Attention& a, int64_t nq, int64_t nk) {
+    const int64_t D = round_up(a.D, kWidth), Dv = round_up(a.Dv, kWidth);
+    return (D + Dv) * (2 * nk + 3 * kQueryBlock) + 2 * kKeyTile * kQueryBlock + 2 * line_floats(nq, nk);
+  }
+  Room(const Attention& a, int64_t nq, int64_t nk, float* p) : D(round_up(a.D, kWidth)), Dv(round_up(a.Dv, kWidth)) {
+    const auto take = [&p](int64_t n) {
+      p += n;
+      return p - n;
+    };
+    keys = take(nk * D), values = take(nk * Dv), dk = take(nk * D), dv = take(nk * Dv);
+    q = take(kQueryBlock * D), dout = take(kQueryBlock * Dv), dq = take(kQueryBlock * D);
+    q_turned = take(kQueryBlock * D), dout_turned = take(kQueryBlock * Dv);
+    weights = take(kKeyTile * kQueryBlock), dscores = take(kKeyTile * kQueryBlock);
+    line = take(line_floats(nq, nk)), dline = take(line_floats(nq, nk));
+  }
+};
+
+// Where gradients of keys or values are summed: `touched` rows have been written, later ones hold nothing yet.
+struct Sums {
+  float* data = nullptr;  // null: not wanted
+  int64_t ld = 0;
+};
+
+// What one piece of work computes: gradients of queries [q_first, q_last), of keys and values [k_first, k_last).
+struct Piece {
+  bool queries, keys;
+  int64_t q_first, q_last, k_first, k_last;
+};
+
+struct Task {
+  const Attention* a;
+  const AttentionBackward* b;
+  Piece piece;
+  const Room* room;
+  Rows keys, values;
+  Sums dk, dv;
+  int64_t touched;  // keys below have a sum already
+  float fold;       // scale, as far as it is multiplied into the gradients of weights beforehand
+};
+
+// Of each query of a block: log2 of the sum of its weights, and dout . out.
+struct Known {
+  F16 logsum[kBlockVectors], delta[kBlockVectors];
+};
+
+template <int kVectors, bool kDropout>
+HWY_INLINE void gradients_of_rows(float* scores, float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
+                                  const Known& known, int64_t vector) {
+  F16 logsum[kVectors], delta[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    logsum[v] = known.logsum[vector + v];
+    delta[v] = known.delta[vector + v];
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t at = r * stride + v * kWidth;
+      const F16 w = exp2_nonpositive(load(scores + at) - logsum[v]);
+      F16 dw = load(dweights + at);
+      if (kDropout) dw = only_kept(dw, keep[r * kBlockVectors + v]);
+      store(w * (dw - delta[v]), dweights + at);
+      store(kDropout ? only_kept(w, keep[r * kBlockVectors + v]) : w, scores + at);
+    }
+  }
+}
+
+// Scores become weights (dropped ones zero) and gradients of weights become gradients of scores.
+template <bool kDropout>
+HWY_INLINE void gradients_of_segment(const Block& b, const Segment& g, const Room& room, const Kept& kept, const Known& known) {
+  for (int64_t v = g.vector; v < b.vectors;) {
+    const int64_t at = g.begin * b.stride() + v * kWidth;
+    v += each_width(b.vectors - v, [&](auto width) HWY_ATTR {
+      gradients_of_rows<width(), kDropout>(room.weights + at, room.dscores + at, b.stride(), g.end - g.begin,
+                                           &kept.keep[g.begin][v], known, v);
+    });
+  }
+  clear_before(b, g, room.weights);
+  clear_before(b, g, room.dscores);
+}
+
+// Gradients of scores are added along their distances; the scale that was left out comes in after that.
+void gather_line(const Head& h, const Block& b, const Tile& t, const Segment& g, const Room& room) {
+  for (int64_t r = g.begin; r < g.end; ++r) {
+    float* line = room.dline + b.first - (t.first + r) + h.nk - 1;
+    for (int64_t v = g.vector * kWidth; v < b.stride(); v += kWidth) {
+      float* ds = room.dscores + r * b.stride() + v;
+      store(load(line + v) + load(ds), line + v);
+      store(load(ds) * set(h.a->scale), ds);
+    }
+  }
+}
+
+// Rows of keys that have a sum already go on with it, the others start one.
+void add_to_keys(const Task& task, Product p, const Tile& t, const Sums& sums) {
+  const int64_t old = std::clamp<int64_t>(task.touched - t.first, 0, t.keys);
+  p.c = sums.data + t.first * sums.ld;
+  p.c_row = sums.ld;
+  p.rows = old;
+  p.accumulate = true;
+  product(p);
+  p.rows = t.keys - old;
+  p.accumulate = false;
+  p.a += old * p.a_row;
+  p.c += old * p.c_row;
+  p.begin += old;
+  product(p);
+}
+
+void backward_tile(const Task& task, const Head& h, const Block& b, const Tile& t, const Known& known) {
+  const Attention& a = *task.a;
+  const Room& room = *task.room;
+  score_tile(h, b, t, task.keys, room.q_turned, room.weights);
+  Kept kept;
+  const bool drop = a.dropout.p > 0;
+  if (drop) draw_kept(h, b, t, kept);
+  for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
+    const int64_t v = g.vector * kWidth;
+    product({.rows = g.end - g.begin, .vectors = b.vectors - g.vector, .depth = a.Dv,
+             .a = task.values.data + (t.first + g.begin) * task.values.ld, .a_row = task.values.ld, .a_depth = 1,
+             .b = room.dout_turned + v, .b_row = b.stride(),
+             .c = room.dscores + g.begin * b.stride() + v, .c_row = b.stride()});
+    drop ? gradients_of_segment<true>(b, g, room, kept, known) : gradients_of_segment<false>(b, g, room, kept, known);
+    if (task.b->drelative) gather_line(h, b, t, g, room);
+  }
+  if (task.piece.keys) {
+    Product p{.rows = 0, .vectors = room.Dv / kWidth, .depth = b.rows, .a = room.weights, .a_row = b.stride(), .a_depth = 1,
+              .b = room.dout, .b_row = room.Dv, .c = nullptr, .c_row = 0};
+    if (a.causal) p.begin = t.first - h.shift - b.first;
+    if (task.dv.data) add_to_keys(task, p, t, task.dv);
+    p.vectors = room.D / kWidth;
+    p.a = room.dscores;
+    p.b = room.q;
+    p.b_row = room.D;
+    if (task.dk.data) add_to_keys(task, p, t, task.dk);
+  }
+  if (task.piece.queries && task.b->dq.data) {
+    Product p{.rows = b.rows, .vectors = room.D / kWidth, .depth = t.keys,
+              .a = room.dscores, .a_row = 1, .a_depth = b.stride(),
+              .b = task.keys.data + t.first * task.keys.ld, .b_row = task.keys.ld,
+              .c = room.dq, .c_row = room.D, .accumulate = t.first > 0};
+    if (a.causal) p.end = b.first + h.shift + 1 - t.first;
+    product(p);
+  }
+}
+
+// Sixteen rows of dout . out at a time: sums of sixteen lanes, turned, added in order.
+F16 row_products(const Rows& x, const Rows& y, int64_t first) {
+  alignas(64) float lanes[kWidth * kWidth], turned[kWidth * kWidth];
+  const int64_t rows = std::min<int64_t>(kWidth, x.rows - first);
+  for (int64_t r = 0; r < rows; ++r) {
+    const float *a = x.data + (first + r) * x.ld, *b = y.data + (first + r) * y.ld;
+    F16 sum = zero();
+    int64_t c = 0;
+    for (; c + kWidth <= x.columns; c += kWidth) sum = fma(load(a + c), load(b + c), sum);
+    if (c < x.columns) sum = fma(load_n(a + c, x.columns - c), load_n(b + c, x.columns - c), sum);
+    store(sum, lanes + r * kWidth);
+  }
+  transpose({lanes, kWidth, rows, kWidth}, turned, kWidth, 1.0f);
+  F16 total = load(turned);
+  for (int64_t i = 1; i < kWidth; ++i) total = total + load(turned + i * kWidth);
+  return total;
+}
+
+// Copies and turns what the tiles read of a block's queries.
+Known prepare_block(const Task& task, const Head& h, const Block& b) {
+  const Attention& a = *task.a;
+  const Room& room = *task.room;
+  const int64_t row = h.q_row + b.first;
+  const auto rows_of = [&](const Heads& x, int64_t columns) {
+    return Rows{x.data + row * x.ld + h.head * columns, x.ld, b.rows, columns};
+  };
+  const Rows q = rows_of(task.b->q, a.D), dout = rows_of(task.b->dout, a.Dv), out = rows_of(task.b->out, a.Dv);
+  const float stay = 1.0f / (1.0f - a.dropout.p);
+  copy_rows(q, room.q, room.D);
+  copy_rows(dout, room.dout, room.Dv, stay);
+  transpose({room.q, room.D, b.rows, a.D}, room.q_turned, b.stride(), a.scale * h.unit);
+  transpose({room.dout, room.Dv, b.rows, a.Dv}, room.dout_turned, b.stride(), task.fold);
+  Known known;
+  for (int64_t v = 0; v < b.vectors; ++v) {
+    known.delta[v] = row_products(dout, out, v * kWidth) * set(task.fold);
+    // Rows that saw nothing, and lanes without a query, get weights of zero.
+    alignas(64) float logsum[kWidth];
+    for (int64_t i = 0; i < kWidth; ++i) {
+      const int64_t query = v * kWidth + i;
+      const float known_sum = query < b.rows ? task.b->logsumexp[(row + query) * a.heads + h.head] : -kInfinity;
+      logsum[i] = known_sum == -kInfinity ? kLargest : known_sum;
+    }
+    known.logsum[v] = load(logsum);
+  }
+  return known;
+}
+
+void backward_block(Task& task, const Head& h, const Block& b) {
+  const Attention& a = *task.a;
+  const Room& room = *task.room;
+  const int64_t seen = keys_of(h, b), last = std::min(seen, task.piece.k_last);
+  if (last > task.piece.k_first) {
+    const Known known = prepare_block(task, h, b);
+    for (int64_t first = task.piece.k_first; first < last; first += kKeyTile) {
+      backward_tile(task, h, b, {first, std::min(kKeyTile, last - first)}, known);
+    }
+    task.touched = std::max(task.touched, last);
+  }
+  const HeadsOut& dq = task.b->dq;
+  if (!task.piece.queries || !dq.data) return;
+  if (seen == 0) std::fill(room.dq, room.dq + b.rows * room.D, 0.0f);
+  write_rows({room.dq, room.D, b.rows, a.D}, dq.data + (h.q_row + b.first) * dq.ld + h.head * a.D, dq.ld, dq.accumulate);
+}
+
+// The sums along a line go to the head's entries of the relative table, distances in order.
+void fold_line(const Head& h, const float* dline, float* table) {
+  const Attention& a = *h.a;
+  std::fill(table, table + a.relative_count, 0.0f);
+  for (int64_t i = 0; i < h.nq + h.nk - 1; ++i) table[relative_entry(a, h.nk - 1 - i - h.shift)] += dline[i];
+}
+
+// Sums go straight to their place when every key is written once, else by way of the room.
+Sums place_sums(const HeadsOut& to, int64_t row, int64_t column, int64_t padded, float* room) {
+  if (!to.data) return {};
+  return room ? Sums{room, padded} : Sums{to.data + row * to.ld + column, to.ld};
+}
+
+void finish_sums(const Task& task, const Head& h, const Sums& sums, const HeadsOut& to, int64_t columns, bool direct) {
+  if (!sums.data) return;
+  const int64_t first = task.piece.k_first, last = task.piece.k_last;
+  for (int64_t r = std::max(first, task.touched); r < last; ++r) {
+    std::fill(sums.data + r * sums.ld, sums.data + r * sums.ld + columns, 0.0f);
+  }
+  if (direct) return;
+  write_rows({sums.data + first * sums.ld, sums.ld, last - first, columns},
+             to.data + (h.k_row + first) * to.ld + h.kv_head * columns, to.ld, to.accumulate);
+}
+
+void backward_piece(Task& task, int64_t sequence, int64_t kv_head, float* tables) {
+  const Attention& a = *task.a;
+  const AttentionBackward& b = *task.b;
+  const Room& room = *task.room;
+  const Piece& piece = task.piece;
+  const int64_t group = a.heads / a.kv_heads;
+  Head h = head_of(a, sequence, kv_head * group);
+  const int64_t queries = piece.q_last - piece.q_first;
+  task.keys = rows_for_product({b.k.data + h.k_row * b.k.ld + kv_head * a.D, b.k.ld, h.seen, a.D}, queries * group, room.keys);
+  task.values = {b.v.data + h.k_row * b.v.ld + kv_head * a.Dv, b.v.ld, h.seen, a.Dv};
+  if (queries * group > kQueryBlock) task.values = rows_for_product(task.values, queries * group, room.values);
+  const bool direct = a.D % kWidth == 0 && a.Dv % kWidth == 0 && queries * group <= kQueryBlock && b.dk.accumulate == b.dv.accumulate;
+  if (piece.keys) {
+    task.dk = place_sums(b.dk, h.k_row, kv_head * a.D, room.D, direct ? nullptr : room.dk);
+    task.dv = place_sums(b.dv, h.k_row, kv_head * a.Dv, room.Dv, direct ? nullptr : room.dv);
+  }
+  task.touched = direct && b.dk.accumulate ? h.nk : piece.k_first;
+  for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    h = head_of(a, sequence, head);
+    if (has_line(a)) {
+      fill_line(h, room.line);
+      h.line = room.line;
+    }
+    if (b.drelative) std::fill(room.dline, room.dline + line_floats(h.nq, h.nk), 0.0f);
+    for (int64_t first = piece.q_first; first < piece.q_last; first += kQueryBlock) {
+      backward_block(task, h, block_of(first, piece.q_last));
+    }
+    if (b.drelative) fold_line(h, room.dline, tables + (sequence * a.heads + head) * a.relative_count);
+  }
+  if (!piece.keys) return;
+  finish_sums(task, h, task.dk, b.dk, a.D, direct);
+  finish_sums(task, h, task.dv, b.dv, a.Dv, direct);
+}
+
+// One table a sequence and head, added sequence by sequence.
+void add_tables(const Attention& a, const float* tables, float* drelative) {
+  for (int64_t s = 0; s < a.sequences; ++s) {
+    for (int64_t head = 0; head < a.heads; ++head) {
+      const float* table = tables + (s * a.heads + head) * a.relative_count;
+      for (int64_t e = 0; e < a.relative_count; ++e) drelative[e * a.heads + head] += table[e];
+    }
+  }
+}
+
+// kind: what each piece computes. Spans are of queries when it computes their gradients, else of keys.
+void backward_pass(const Attention& a, const AttentionBackward& b, bool queries, bool keys, int64_t longest, float* tables) {
+  const int64_t nq = longest_of(a.q_offsets, a.sequences), nk = longest_of(a.k_offsets, a.sequences);
+  const Spans spans(queries ? a.q_offsets : a.k_offsets, a.sequences, longest);
+  for_pieces(spans.size() * a.kv_heads, [&](int64_t begin, int64_t end) {
+    const Scratch<float> memory(Room::floats(a, nq, nk));
+    const Room room(a, nq, nk, memory.data());
+    for (int64_t i = begin; i < end; ++i) {
+      const Span& span = spans[i / a.kv_heads];
+      const int64_t n_q = a.q_offsets[span.sequence + 1] - a.q_offsets[span.sequence];
+      const int64_t n_k = a.k_offsets[span.sequence + 1] - a.k_offsets[span.sequence];
+      Task task{&a, &b, {queries, keys, 0, n_q, 0, n_k}, &room, {}, {}, {}, {}, 0, b.drelative ? 1.0f : a.scale};
+      if (queries) {
+        task.piece.q_first = span.first;
+        task.piece.q_last = span.last;
+      } else {
+        task.piece.k_first = span.first;
+        task.piece.k_last = span.last;
+      }
+      backward_piece(task, span.sequence, i % a.kv_heads, tables);
+    }
+  });
+}
+
+}  // namespace
+
+void attention_gradients(const Attention& a, const AttentionBackward& b) {
+  const int64_t whole = int64_t{1} << 40;
+  // With fewer heads than threads the work is cut finer, by queries and then by keys: two products more, the same bits.
+  const bool few = a.sequences * a.kv_heads < num_threads() && longest_of(a.q_offsets, a.sequences) > 4 * kQueryBlock;
+  if (few && !b.drelative) {
+    if (b.dq.data) backward_pass(a, b, true, false, 4 * kQueryBlock, nullptr);
+    if (b.dk.data || b.dv.data) backward_pass(a, b, false, true, 2 * kKeyTile, nullptr);
+    return;
+  }
+  const Scratch<float> tables(b.drelative ? a.sequences * a.heads * a.relative_count : 0);
+  backward_pass(a, b, true, true, whole, tables.data());
+  if (b.drelative) add_tables(a, tables.data(), b.drelative);
+}
+
+}  // namespace heed::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed::kernels {
+
+HWY_EXPORT(attention_gradients);
+
+void attention_backward(const Attention& a, const AttentionBackward& b) {
+  check_attention(a);
+  HWY_DYNAMIC_DISPATCH(attention_gradients)(a, b);
+}
+
+}  // namespace heed::kernels
+#endif

@@ -1,0 +1,140 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/kernels/attention_forward.cpp"
+#include <hwy/foreach_target.h>
+
+#include "heed/kernels/attention_softmax-inl.h"
+
+#include "heed/kernels/attention_plan.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels::HWY_NAMESPACE {
+namespace {
+
+// Working memory of one thread.
+struct Room {
+  float *keys, *values, *q_turned, *scores, *out, *line;
+  static int64_t floats(const Attention& a, int64_t nq, int64_t nk) {
+    const int64_t D = round_up(a.D, kWidth), Dv = round_up(a.Dv, kWidth);
+    return nk * (D + Dv) + (a.D + kKeyTile + Dv) * kQueryBlock + line_floats(nq, nk);
+  }
+  Room(const Attention& a, int64_t nk, float* p) {
+    keys = p;
+    values = keys + nk * round_up(a.D, kWidth);
+    q_turned = values + nk * round_up(a.Dv, kWidth);
+    scores = q_turned + a.D * kQueryBlock;
+    out = scores + kKeyTile * kQueryBlock;
+    line = out + kQueryBlock * round_up(a.Dv, kWidth);
+  }
+};
+
+// Rows of out times factor, to their place.
+void write_out(const Rows& out, const float* factor, float* to, int64_t to_row) {
+  for (int64_t r = 0; r < out.rows; ++r) {
+    const F16 f = set(factor[r]);
+    for (int64_t c = 0; c < out.columns; c += kWidth) {
+      const F16 y = load(out.data + r * out.ld + c) * f;
+      const int64_t n = out.columns - c;
+      n >= kWidth ? store(y, to + r * to_row + c) : store_n(y, to + r * to_row + c, n);
+    }
+  }
+}
+
+void finish_block(const Head& h, const Block& b, const AttentionForward& f, const Rows& out, const Running& run) {
+  alignas(64) float factor[kQueryBlock], logsumexp[kQueryBlock];
+  const float stay = 1.0f / (1.0f - h.a->dropout.p);
+  for (int64_t v = 0; v < b.vectors; ++v) {
+    store(set(stay) / run.sum[v], factor + v * kWidth);
+    store(run.largest[v] + log2_positive(run.sum[v]), logsumexp + v * kWidth);
+    alignas(64) float sums[kWidth];
+    store(run.sum[v], sums);
+    for (int64_t i = 0; i < kWidth; ++i) {
+      if (sums[i] != 0.0f) continue;  // no key was seen
+      factor[v * kWidth + i] = 0.0f;
+      logsumexp[v * kWidth + i] = -kInfinity;
+    }
+  }
+  const int64_t row = h.q_row + b.first;
+  write_out(out, factor, f.out + row * f.out_ld + h.head * h.a->Dv, f.out_ld);
+  if (!f.logsumexp) return;
+  for (int64_t i = 0; i < b.rows; ++i) f.logsumexp[(row + i) * h.a->heads + h.head] = logsumexp[i];
+}
+
+void scale_rows(const Rows& x, float* data, const float* factor) {
+  for (int64_t r = 0; r < x.rows; ++r) {
+    for (int64_t c = 0; c < x.ld; c += kWidth) store(load(data + r * x.ld + c) * set(factor[r]), data + r * x.ld + c);
+  }
+}
+
+struct KeysValues {
+  Rows keys, values;
+};
+
+void forward_block(const Head& h, const Block& b, const AttentionForward& f, const KeysValues& kv, const Room& room) {
+  const Attention& a = *h.a;
+  const Rows out{room.out, round_up(a.Dv, kWidth), b.rows, a.Dv};
+  transpose({f.q.data + (h.q_row + b.first) * f.q.ld + h.head * a.D, f.q.ld, b.rows, a.D}, room.q_turned, b.stride(),
+            a.scale * h.unit);
+  Running run = nothing_yet();
+  const int64_t seen = keys_of(h, b);
+  if (seen == 0) std::fill(room.out, room.out + b.rows * out.ld, 0.0f);
+  for (int64_t first = 0; first < seen; first += kKeyTile) {
+    const Tile t{first, std::min(kKeyTile, seen - first)};
+    alignas(64) float correction[kQueryBlock];
+    score_tile(h, b, t, kv.keys, room.q_turned, room.scores);
+    if (take_tile(h, b, t, room.scores, run, correction, a.dropout.p > 0) && first > 0) scale_rows(out, room.out, correction);
+    Product p{.rows = b.rows, .vectors = out.ld / kWidth, .depth = t.keys,
+              .a = room.scores, .a_row = 1, .a_depth = b.stride(),
+              .b = kv.values.data + first * kv.values.ld, .b_row = kv.values.ld,
+              .c = room.out, .c_row = out.ld, .accumulate = first > 0};
+    if (a.causal) p.end = b.first + h.shift + 1 - first;
+    product(p);
+  }
+  finish_block(h, b, f, out, run);
+}
+
+void forward_span(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, const Room& room) {
+  const int64_t group = a.heads / a.kv_heads;
+  Head h = head_of(a, span.sequence, kv_head * group);
+  const int64_t readers = (span.last - span.first) * group;
+  const Rows keys{f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D};
+  const Rows values{f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv};
+  const KeysValues kv{rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
+  for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
+    h = head_of(a, span.sequence, head);
+    if (has_line(a)) {
+      fill_line(h, room.line);
+      h.line = room.line;
+    }
+    for (int64_t first = span.first; first < span.last; first += kQueryBlock) {
+      forward_block(h, block_of(first, span.last), f, kv, room);
+    }
+  }
+}
+
+}  // namespace
+
+void attention_forward(const Attention& a, const AttentionForward& f) {
+  const int64_t nq = longest_of(a.q_offsets, a.sequences), nk = longest_of(a.k_offsets, a.sequences);
+  const Spans spans(a.q_offsets, a.sequences, 8 * kQueryBlock);
+  for_pieces(spans.size() * a.kv_heads, [&](int64_t begin, int64_t end) {
+    const Scratch<float> memory(Room::floats(a, nq, nk));
+    const Room room(a, nk, memory.data());
+    for (int64_t i = begin; i < end; ++i) forward_span(a, f, spans[i / a.kv_heads], i % a.kv_heads, room);
+  });
+}
+
+}  // namespace heed::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace heed::kernels {
+
+HWY_EXPORT(attention_forward);
+
+void attention(const Attention& a, const AttentionForward& f) {
+  check_attention(a);
+  HWY_DYNAMIC_DISPATCH(attention_forward)(a, f);
+}
+
+}  // namespace heed::kernels
+#endif

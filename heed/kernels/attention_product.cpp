@@ -1,0 +1,118 @@
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/kernels/attention_product.cpp"
+#include <hwy/foreach_target.h>
+
+#include "heed/kernels/attention_tile-inl.h"
+
+#include <array>
+#include <utility>
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels::HWY_NAMESPACE {
+namespace {
+
+struct Group {
+  const float* a;
+  int64_t a_step;  // the stride of A that is not 1
+  const float* b;
+  int64_t b_row;
+  float* c;
+  int64_t c_row, depth;
+  bool accumulate;
+};
+
+// kRows x (kVectors * 16) outputs in registers. A's rows lie side by side (kColumns: element (r, k) at
+// a[k * a_step + r]) or along the depth (at a[r * a_step + k]).
+template <int kRows, int kVectors, bool kColumns>
+HWY_NOINLINE void multiply_group(const Group& g) {
+  constexpr int kRegisters = kVectors * kParts;
+  constexpr int kBases = (kRows + 2) / 3;
+  const Tag d;
+  Native acc[kRows][kRegisters];
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kRegisters; ++v) {
+      acc[r][v] = g.accumulate ? hn::LoadU(d, g.c + r * g.c_row + v * kNative) : hn::Zero(d);
+    }
+  }
+  const int64_t step = g.a_step, b_row = g.b_row;
+  // Three rows share a base register: base, base + step and base + 2 step are all addressing modes.
+  const float* base[kBases];
+  for (int i = 0; i < kBases; ++i) base[i] = g.a + (kColumns ? 0 : 3 * i * step);
+  const float* b = g.b;
+  for (int64_t k = g.depth; k > 0; --k) {
+    Native bv[kRegisters];
+    for (int v = 0; v < kRegisters; ++v) bv[v] = hn::LoadU(d, b + v * kNative);
+    for (int r = 0; r < kRows; ++r) {
+      const Native av = hn::Set(d, kColumns ? base[0][r] : base[r / 3][(r % 3) * step]);
+      for (int v = 0; v < kRegisters; ++v) acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
+    }
+    if (kColumns) {
+      base[0] += step;
+    } else {
+      for (int i = 0; i < kBases; ++i) ++base[i];
+    }
+    b += b_row;
+  }
+  for (int r = 0; r < kRows; ++r) {
+    for (int v = 0; v < kRegisters; ++v) hn::StoreU(acc[r][v], d, g.c + r * g.c_row + v * kNative);
+  }
+}
+
+// AVX-512 has 32 registers: 14 x 1, 12 x 2, 8 x 3, 6 x 4 vectors. AVX2 has 16: 6 rows of two registers.
+constexpr int kMaxVectors = kParts == 1 ? 4 : 1;
+constexpr int max_rows(int vectors) {
+  if (kParts > 2) return 2;
+  if (kParts == 2) return 6;
+  return vectors == 1 ? 14 : vectors == 2 ? 12 : vectors == 3 ? 8 : 6;
+}
+
+using Kernel = void (*)(const Group&);
+template <int kVectors, bool kColumns, size_t... kIndex>
+constexpr std::array<Kernel, kMaxGroup> kernels_of(std::index_sequence<kIndex...>) {
+  return {&multiply_group<static_cast<int>(kIndex) + 1, kVectors, kColumns>...};
+}
+template <int kVectors, bool kColumns>
+constexpr std::array<Kernel, kMaxGroup> kKernels =
+    kernels_of<kVectors, kColumns>(std::make_index_sequence<static_cast<size_t>(max_rows(kVectors))>());
+
+const Kernel* kernels_for(int64_t vectors, bool columns) {
+  if constexpr (kMaxVectors == 4) {
+    if (vectors == 4) return columns ? kKernels<4, true>.data() : kKernels<4, false>.data();
+    if (vectors == 3) return columns ? kKernels<3, true>.data() : kKernels<3, false>.data();
+    if (vectors == 2) return columns ? kKernels<2, true>.data() : kKernels<2, false>.data();
+  }
+  return columns ? kKernels<1, true>.data() : kKernels<1, false>.data();
+}
+
+void multiply_panel(const Product& p, int64_t vector, int64_t vectors) {
+  const bool columns = p.a_row == 1 && p.a_depth != 1;
+  const Kernel* kernels = kernels_for(vectors, columns);
+  const int64_t most = max_rows(static_cast<int>(vectors));
+  // Groups of nearly equal height: a last group of one or two rows would wait for its own additions.
+  const int64_t groups = (p.rows + most - 1) / most;
+  Group g{nullptr, columns ? p.a_depth : p.a_row, nullptr, p.b_row, nullptr, p.c_row, 0, p.accumulate};
+  for (int64_t i = 0, row = 0; i < groups; ++i) {
+    const int64_t next = p.rows * (i + 1) / groups;
+    const int64_t begin = std::max<int64_t>(0, row + p.begin), end = std::min(p.depth, next - 1 + p.end);
+    g.a = p.a + row * p.a_row + begin * p.a_depth;
+    g.b = p.b + begin * p.b_row + vector * kWidth;
+    g.c = p.c + row * p.c_row + vector * kWidth;
+    g.depth = end - begin;
+    kernels[next - row - 1](g);
+    row = next;
+  }
+}
+
+}  // namespace
+
+void product(const Product& p) {
+  for (int64_t vector = 0; vector < p.vectors;) {
+    const int64_t left = p.vectors - vector;
+    const int64_t take = left == 5 && kMaxVectors == 4 ? 3 : std::min<int64_t>(kMaxVectors, left);
+    multiply_panel(p, vector, take);
+    vector += take;
+  }
+}
+
+}  // namespace heed::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();

@@ -1,0 +1,112 @@
+// The softmax of a block of queries, tile of keys by tile of keys.
+// Included once per target by foreach_target.h: no ordinary include guard.
+#if defined(HEED_KERNELS_ATTENTION_SOFTMAX_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_ATTENTION_SOFTMAX_INL_H_
+#undef HEED_KERNELS_ATTENTION_SOFTMAX_INL_H_
+#else
+#define HEED_KERNELS_ATTENTION_SOFTMAX_INL_H_
+#endif
+
+#include "heed/kernels/attention_scores-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels::HWY_NAMESPACE {
+
+// The running softmax of a block: of each query the largest score so far and the sum of 2^(score - largest).
+struct Running {
+  F16 largest[kBlockVectors], sum[kBlockVectors];
+};
+
+HWY_INLINE Running nothing_yet() {
+  Running run;
+  for (int64_t v = 0; v < kBlockVectors; ++v) {
+    run.largest[v] = set(-kLargest);
+    run.sum[v] = zero();
+  }
+  return run;
+}
+
+template <int kVectors>
+HWY_INLINE void largest_of_rows(const float* scores, int64_t stride, int64_t rows, F16* largest) {
+  F16 m[kVectors];
+  for (int v = 0; v < kVectors; ++v) m[v] = largest[v];
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int v = 0; v < kVectors; ++v) m[v] = max(m[v], load(scores + r * stride + v * kWidth));
+  }
+  for (int v = 0; v < kVectors; ++v) largest[v] = m[v];
+}
+
+// Scores become weights (dropped ones zero), and sum gets them all.
+template <int kVectors, bool kDropout>
+HWY_INLINE void weights_of_rows(float* scores, int64_t stride, int64_t rows, const uint16_t* keep, const F16* largest,
+                                F16* sum) {
+  F16 m[kVectors], total[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    m[v] = largest[v];
+    total[v] = sum[v];
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      float* s = scores + r * stride + v * kWidth;
+      const F16 w = exp2_nonpositive(load(s) - m[v]);
+      total[v] = total[v] + w;
+      store(kDropout ? only_kept(w, keep[r * kBlockVectors + v]) : w, s);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) sum[v] = total[v];
+}
+
+HWY_INLINE void largest_of_segment(const Block& b, const Segment& g, const float* tile, Running& run) {
+  const int64_t rows = g.end - g.begin;
+  for (int64_t v = g.vector; v < b.vectors;) {
+    const float* scores = tile + g.begin * b.stride() + v * kWidth;
+    v += each_width(b.vectors - v, [&](auto width) HWY_ATTR {
+      largest_of_rows<width()>(scores, b.stride(), rows, run.largest + v);
+    });
+  }
+}
+
+template <bool kDropout>
+HWY_INLINE void weights_of_segment(const Block& b, const Segment& g, float* tile, const Kept& kept, const Running& run,
+                                   F16* sum) {
+  const int64_t rows = g.end - g.begin;
+  for (int64_t v = g.vector; v < b.vectors;) {
+    float* scores = tile + g.begin * b.stride() + v * kWidth;
+    v += each_width(b.vectors - v, [&](auto width) HWY_ATTR {
+      weights_of_rows<width(), kDropout>(scores, b.stride(), rows, &kept.keep[g.begin][v], run.largest + v, sum + v);
+    });
+  }
+}
+
+// Takes a tile of scores into the running softmax and leaves weights in it. correction: what the sums and
+// outputs so far are to be multiplied with, one a query. False when that is 1 for all.
+inline bool take_tile(const Head& h, const Block& b, const Tile& t, float* tile, Running& run, float* correction,
+                          bool drop) {
+  Kept kept;
+  if (drop) draw_kept(h, b, t, kept);
+  F16 before[kBlockVectors], sum[kBlockVectors];
+  for (int64_t v = 0; v < b.vectors; ++v) {
+    before[v] = run.largest[v];
+    sum[v] = zero();
+  }
+  for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
+    largest_of_segment(b, g, tile, run);
+  }
+  for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
+    drop ? weights_of_segment<true>(b, g, tile, kept, run, sum) : weights_of_segment<false>(b, g, tile, kept, run, sum);
+    clear_before(b, g, tile);
+  }
+  bool corrected = false;
+  for (int64_t v = 0; v < b.vectors; ++v) {
+    const F16 factor = exp2_nonpositive(before[v] - run.largest[v]);
+    run.sum[v] = fma(run.sum[v], factor, sum[v]);
+    store(factor, correction + v * kWidth);
+    for (int64_t i = 0; i < kWidth; ++i) corrected |= correction[v * kWidth + i] != 1.0f;
+  }
+  return corrected;
+}
+
+}  // namespace heed::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif

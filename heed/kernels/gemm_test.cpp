@@ -1,0 +1,166 @@
+#include "heed/kernels/gemm.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <vector>
+
+#include "heed/base/random.h"
+#include "heed/kernels/testing.h"
+
+namespace heed::kernels {
+namespace {
+
+using testing::Floats;
+using testing::random_floats;
+
+// A product with its own memory; rows are padded by `gap` floats to catch writes and strides that are off.
+struct Case {
+  int64_t M, N, K;
+  bool a_transposed = false, b_transposed = false, accumulate = false, with_bias = false;
+  int64_t gap = 0;
+  Precision precision = Precision::kF32;
+
+  int64_t lda() const { return (a_transposed ? M : K) + gap; }
+  int64_t ldb() const { return (b_transposed ? K : N) + gap; }
+  int64_t ldc() const { return N + gap; }
+  Floats a() const { return random_floats((a_transposed ? K : M) * lda(), 1); }
+  Floats b() const { return random_floats((b_transposed ? N : K) * ldb(), 2); }
+  Floats bias() const { return random_floats(N, 3); }
+
+  template <class F>
+  Floats run(F&& product) const {
+    const auto a_values = a(), b_values = b(), bias_values = bias();
+    auto c = random_floats(M * ldc(), 4);
+    Gemm g{};
+    g.M = M, g.N = N, g.K = K;
+    g.a = {a_values.data(), lda(), a_transposed};
+    g.b = {b_values.data(), ldb(), b_transposed};
+    g.c = c.data(), g.ldc = ldc();
+    g.accumulate = accumulate;
+    g.bias = with_bias ? bias_values.data() : nullptr;
+    g.precision = precision;
+    product(g);
+    return c;
+  }
+};
+
+std::ostream& operator<<(std::ostream& out, const Case& c) {
+  return out << c.M << "x" << c.N << "x" << c.K << (c.a_transposed ? " T" : " N") << (c.b_transposed ? "T" : "N")
+             << (c.accumulate ? " accumulate" : "") << (c.with_bias ? " bias" : "") << " gap " << c.gap;
+}
+
+// Bit for bit where the CPU fuses; the baseline rounds twice.
+void check(const Case& c) {
+  SCOPED_TRACE(c);
+  const Floats expected = c.run(gemm_reference);
+  for (const int64_t target : testing::equal_targets()) {
+    SCOPED_TRACE(hwy::TargetName(target));
+    const testing::OnlyTarget only(target);
+    testing::expect_same_bits(c.run(gemm), expected);
+  }
+  const testing::OnlyTarget only(HWY_SCALAR);
+  testing::expect_close(c.run(gemm), expected, 3e-6 * (1.0 + std::sqrt(static_cast<double>(c.K))));
+}
+
+TEST(Gemm, EqualsTheReferenceOverSmallSizes) {
+  for (const int64_t M : {0, 1, 2, 3, 4, 5, 6, 7, 12, 13}) {
+    for (const int64_t N : {0, 1, 7, 8, 15, 16, 17, 33, 64, 65, 130}) {
+      for (const int64_t K : {0, 1, 2, 3, 4, 5, 17}) {
+        for (const int flags : {0, 1, 2, 3}) check({M, N, K, (flags & 1) != 0, (flags & 2) != 0, false, false, 3});
+      }
+    }
+  }
+}
+
+TEST(Gemm, EqualsTheReferenceOverRandomShapes) {
+  Random random(11);
+  for (int i = 0; i < 60; ++i) {
+    Case c{};
+    c.M = 1 + static_cast<int64_t>(random.below(i % 3 == 0 ? 900 : 70));
+    c.N = 1 + static_cast<int64_t>(random.below(i % 3 == 1 ? 900 : 150));
+    c.K = 1 + static_cast<int64_t>(random.below(i % 3 == 2 ? 1500 : 100));
+    c.a_transposed = random.below(2) != 0;
+    c.b_transposed = random.below(2) != 0;
+    c.accumulate = random.below(3) == 0;
+    c.with_bias = !c.accumulate && random.below(2) != 0;
+    c.gap = static_cast<int64_t>(random.below(2) * random.below(20));
+    check(c);
+  }
+}
+
+// The shapes of layers take other paths: operands packed once for all, rows copied where their stride is a power of two.
+TEST(Gemm, EqualsTheReferenceOnLayers) {
+  check({800, 128, 128, false, true, false, true});
+  check({800, 128, 128, false, false});
+  check({64, 128, 1100, true, false, true});
+  check({300, 192, 512, false, true, false, true});
+  check({300, 192, 1024, false, true});
+  check({40, 1000, 768, false, true});
+  check({500, 70, 600, true, true, true});
+}
+
+TEST(Gemm, BitsDoNotDependOnThreadsOrTargets) {
+  for (const Case& c : {Case{700, 100, 300, false, true, false, true}, Case{50, 700, 600}, Case{130, 70, 900, true, false, true}}) {
+    SCOPED_TRACE(c);
+    testing::expect_same_everywhere([&] { return c.run(gemm); });
+  }
+}
+
+// A row alone and the row among others, a column alone and among others: the same bits.
+TEST(Gemm, BitsDoNotDependOnNeighbours) {
+  const Case c{400, 90, 700, false, true};
+  const auto a = c.a(), b = c.b();
+  const auto whole = c.run(gemm);
+  for (const int64_t row : {0, 7, 211, 399}) {
+    for (const int64_t rows : {1, 2, 9}) {
+      if (row + rows > c.M) continue;
+      Floats part(static_cast<size_t>(rows * c.N));
+      gemm({rows, c.N, c.K, {a.data() + row * c.K, c.K}, {b.data(), c.K, true}, part.data(), c.N});
+      EXPECT_EQ(std::memcmp(part.data(), whole.data() + row * c.N, part.size() * sizeof(float)), 0) << row << "+" << rows;
+    }
+  }
+}
+
+TEST(Gemm, FinishSeesEveryElementOnce) {
+  for (const Case& c : {Case{500, 200, 600, false, true, false, true, 5}, Case{3, 900, 30}, Case{40, 17, 0}}) {
+    const auto plain = c.run(gemm);
+    const auto finished = c.run([&](Gemm g) {
+      const auto add_place = [&](const Tile& tile) {
+        EXPECT_EQ(tile.c, g.c + tile.row * g.ldc + tile.column);
+        for (int64_t r = 0; r < tile.rows; ++r) {
+          for (int64_t n = 0; n < tile.columns; ++n) tile.c[r * tile.ldc + n] *= 2.0f;
+        }
+      };
+      const FunctionRef<void(const Tile&)> finish(add_place);
+      g.finish = &finish;
+      gemm(g);
+    });
+    for (int64_t m = 0; m < c.M; ++m) {
+      for (int64_t n = 0; n < c.N; ++n) {
+        const auto i = static_cast<size_t>(m * c.ldc() + n);
+        ASSERT_EQ(finished[i], 2.0f * plain[i]) << c;
+      }
+    }
+  }
+}
+
+TEST(Gemm, PaddingIsNeverRead) {
+  // Not-a-number beyond the matrices must not reach any output.
+  Case c{37, 41, 53, false, true, false, true, 9};
+  auto a = c.a(), b = c.b();
+  const auto poison = [](Floats& x, int64_t ld, int64_t used) {
+    for (size_t i = 0; i < x.size(); ++i) {
+      if (static_cast<int64_t>(i) % ld >= used) x[i] = NAN;
+    }
+  };
+  poison(a, c.lda(), c.K);
+  poison(b, c.ldb(), c.K);
+  Floats out(static_cast<size_t>(c.M * c.N));
+  gemm({c.M, c.N, c.K, {a.data(), c.lda()}, {b.data(), c.ldb(), true}, out.data(), c.N});
+  for (const float x : out) ASSERT_TRUE(std::isfinite(x));
+}
+
+}  // namespace
+}  // namespace heed::kernels
