@@ -1,0 +1,65 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "heed/kernels/loss.h"
+
+namespace heed::kernels {
+namespace {
+
+int64_t place(const Operand& x, int64_t i, int64_t j) { return x.transposed ? j * x.ld + i : i * x.ld + j; }
+
+// log p of one row, in double.
+std::vector<double> log_probabilities(const VocabularyLoss& l, int64_t t) {
+  std::vector<double> logits(static_cast<size_t>(l.V));
+  double top = -INFINITY;
+  for (int64_t v = 0; v < l.V; ++v) {
+    double z = l.bias ? l.bias[v] : 0.0;
+    for (int64_t c = 0; c < l.C; ++c) z += double{l.x[t * l.C + c]} * l.weight.data[place(l.weight, c, v)];
+    logits[static_cast<size_t>(v)] = z;
+    top = std::max(top, z);
+  }
+  double total = 0;
+  for (const double z : logits) total += std::exp(z - top);
+  for (double& z : logits) z -= top + std::log(total);
+  return logits;
+}
+
+// Gradients of one row: those of the logits are scale * (p - target).
+void add_gradients(const VocabularyLoss& l, int64_t t, const std::vector<double>& dlogits) {
+  for (int64_t c = 0; c < l.C; ++c) {
+    double dx = 0;
+    for (int64_t v = 0; v < l.V; ++v) {
+      const int64_t at = place(l.weight, c, v);
+      dx += dlogits[static_cast<size_t>(v)] * l.weight.data[at];
+      if (l.dweight) l.dweight[at] += static_cast<float>(dlogits[static_cast<size_t>(v)] * l.x[t * l.C + c]);
+    }
+    if (l.dx) l.dx[t * l.C + c] = static_cast<float>(dx);
+  }
+  for (int64_t v = 0; v < l.V && l.dbias; ++v) l.dbias[v] += static_cast<float>(dlogits[static_cast<size_t>(v)]);
+}
+
+}  // namespace
+
+void vocabulary_loss_reference(const VocabularyLoss& l) {
+  const double eps = l.smoothing;
+  for (int64_t t = 0; t < l.T; ++t) {
+    double nll = 0, smooth = 0;
+    std::vector<double> dlogits(static_cast<size_t>(l.V), 0.0);
+    if (l.targets[t] >= 0) {
+      const std::vector<double> log_p = log_probabilities(l, t);
+      nll = -log_p[static_cast<size_t>(l.targets[t])];
+      for (int64_t v = 0; v < l.V; ++v) {
+        const double wanted = (v == l.targets[t] ? 1.0 - eps : 0.0) + eps / static_cast<double>(l.V);
+        const double value = log_p[static_cast<size_t>(v)];
+        smooth -= value / static_cast<double>(l.V);
+        dlogits[static_cast<size_t>(v)] = l.grad_scale * (std::exp(value) - wanted);
+      }
+    }
+    if (l.row_loss) l.row_loss[t] = static_cast<float>((1.0 - eps) * nll + (eps > 0 ? eps * smooth : 0.0));
+    if (l.row_nll) l.row_nll[t] = static_cast<float>(nll);
+    if (l.dx || l.dweight || l.dbias) add_gradients(l, t, dlogits);
+  }
+}
+
+}  // namespace heed::kernels

@@ -1,0 +1,149 @@
+#include "heed/kernels/loss.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <vector>
+
+#include "heed/base/random.h"
+#include "heed/kernels/testing.h"
+
+namespace heed::kernels {
+namespace {
+
+using testing::Floats;
+using testing::random_floats;
+
+struct Case {
+  int64_t T, C, V;
+  bool tied = false, with_bias = false, ignored = false;
+  float smoothing = 0;
+  bool gradients = true;
+  int64_t gap = 0;
+
+  struct Result {
+    Floats loss, nll, dx, dweight, dbias;
+    Floats all() const {
+      Floats joined;
+      for (const Floats* part : {&loss, &nll, &dx, &dweight, &dbias}) joined.insert(joined.end(), part->begin(), part->end());
+      return joined;
+    }
+  };
+
+  template <class F>
+  Result run(F&& vocabulary) const {
+    const int64_t ld = (tied ? C : V) + gap, weights = (tied ? V : C) * ld;
+    const Floats x = random_floats(T * C, 1), weight = random_floats(weights, 2, 0.5f), bias = random_floats(V, 3);
+    std::vector<int32_t> targets;
+    Random random(5);
+    for (int64_t t = 0; t < T; ++t) {
+      const bool ignore = ignored && random.below(3) == 0;
+      targets.push_back(ignore ? -1 : static_cast<int32_t>(random.below(static_cast<uint64_t>(V))));
+    }
+    Result r{Floats(static_cast<size_t>(T), 7.0f), Floats(static_cast<size_t>(T), 7.0f), Floats(static_cast<size_t>(T * C), 7.0f),
+             random_floats(weights, 6), random_floats(V, 7)};
+    VocabularyLoss l{};
+    l.T = T, l.C = C, l.V = V;
+    l.x = x.data(), l.weight = {weight.data(), ld, tied}, l.bias = with_bias ? bias.data() : nullptr;
+    l.targets = targets.data(), l.smoothing = smoothing;
+    l.row_loss = r.loss.data(), l.row_nll = r.nll.data(), l.grad_scale = 0.25f;
+    if (gradients) {
+      l.dx = r.dx.data(), l.dweight = r.dweight.data();
+      l.dbias = with_bias ? r.dbias.data() : nullptr;
+    }
+    vocabulary(l);
+    return r;
+  }
+};
+
+void check(const Case& c) {
+  SCOPED_TRACE(::testing::Message() << c.T << "x" << c.C << "x" << c.V << " tied " << c.tied << " bias " << c.with_bias
+                                    << " ignored " << c.ignored << " smoothing " << c.smoothing);
+  const Case::Result expected = c.run(vocabulary_loss_reference);
+  testing::on_every_target([&] {
+    const Case::Result found = c.run(vocabulary_loss);
+    testing::expect_close(found.loss, expected.loss, 3e-6);
+    testing::expect_close(found.nll, expected.nll, 3e-6);
+    testing::expect_close(found.dx, expected.dx, 2e-6);
+    testing::expect_close(found.dweight, expected.dweight, 4e-6);
+    testing::expect_close(found.dbias, expected.dbias, 4e-6);
+  });
+}
+
+TEST(VocabularyLoss, EqualsTheReference) {
+  check({0, 4, 5});
+  check({1, 1, 1});
+  check({1, 3, 2, true, true});
+  check({5, 8, 17, false, true, true});
+  check({70, 16, 100, true, false, true, 0.1f});
+  check({33, 24, 1100, false, true, true, 0.1f, true, 3});
+  check({33, 24, 1100, true, true, true, 0.3f, true, 3});
+  check({20, 12, 130, true, true, false, 0.1f, false});
+}
+
+TEST(VocabularyLoss, GoesOverSeveralBlocksOfRows) { check({1100, 3, 9, true, true, true, 0.1f}); }
+
+TEST(VocabularyLoss, BitsDoNotDependOnThreadsOrTargets) {
+  const Case c{300, 32, 400, true, true, true, 0.1f};
+  testing::expect_same_everywhere([&] { return c.run(vocabulary_loss).all(); });
+}
+
+// x is one feature of value 1, so that the weights are the logits.
+struct Row {
+  float loss = 0, nll = 0;
+  Floats dlogits;
+};
+Row row_of(Floats logits, int32_t target, float smoothing = 0) {
+  const float one = 1;
+  Row r;
+  r.dlogits.resize(logits.size());
+  VocabularyLoss l{};
+  l.T = 1, l.C = 1, l.V = static_cast<int64_t>(logits.size());
+  l.x = &one, l.weight = {logits.data(), l.V}, l.targets = &target, l.smoothing = smoothing;
+  l.row_loss = &r.loss, l.row_nll = &r.nll, l.dweight = r.dlogits.data();
+  vocabulary_loss(l);
+  return r;
+}
+
+TEST(VocabularyLoss, OfSeventyPercentIsKnown) {
+  const Row r = row_of({std::log(0.7f), std::log(0.2f), std::log(0.1f)}, 0);
+  EXPECT_NEAR(r.loss, 0.356675, 1e-6);
+  EXPECT_NEAR(r.nll, 0.356675, 1e-6);
+  EXPECT_NEAR(r.dlogits[0], -0.3, 1e-6);
+  EXPECT_NEAR(r.dlogits[1], 0.2, 1e-6);
+}
+
+TEST(VocabularyLoss, SmoothingSpreadsOverTheVocabulary) {
+  const Row r = row_of({std::log(0.7f), std::log(0.2f), std::log(0.1f)}, 0, 0.3f);
+  EXPECT_NEAR(r.nll, 0.356675, 1e-6);
+  EXPECT_NEAR(r.loss, 0.7 * 0.356675 - 0.1 * (std::log(0.7) + std::log(0.2) + std::log(0.1)), 1e-6);
+  EXPECT_NEAR(r.dlogits[0], 0.7 - 0.8, 1e-6);
+  EXPECT_NEAR(r.dlogits[2], 0.1 - 0.1, 1e-6);
+}
+
+TEST(VocabularyLoss, HugeLogitsStayFinite) {
+  const Row r = row_of({1e30f, -1e30f, 1e30f}, 0);
+  EXPECT_NEAR(r.loss, std::log(2.0), 1e-6);
+  EXPECT_NEAR(r.dlogits[0], -0.5, 1e-6);
+  EXPECT_EQ(r.dlogits[1], 0.0f);
+  EXPECT_NEAR(r.dlogits[2], 0.5, 1e-6);
+  const Row wrong = row_of({1e30f, -1e30f}, 1, 0.1f);
+  EXPECT_TRUE(std::isfinite(wrong.loss));
+  EXPECT_NEAR(wrong.nll / 2e30, 1.0, 1e-6);
+}
+
+TEST(VocabularyLoss, IgnoredRowsLeaveNothing) {
+  Case c{6, 5, 40, true, true, true, 0.1f};
+  const Case::Result r = c.run(vocabulary_loss);
+  int ignored = 0;
+  for (int64_t t = 0; t < c.T; ++t) {
+    if (r.nll[static_cast<size_t>(t)] != 0) continue;
+    ++ignored;
+    EXPECT_EQ(r.loss[static_cast<size_t>(t)], 0.0f);
+    for (int64_t i = 0; i < c.C; ++i) EXPECT_EQ(r.dx[static_cast<size_t>(t * c.C + i)], 0.0f);
+  }
+  EXPECT_GT(ignored, 0);
+}
+
+}  // namespace
+}  // namespace heed::kernels
