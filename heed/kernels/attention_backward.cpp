@@ -35,7 +35,7 @@ struct Room {
   }
 };
 
-// Where gradients of keys or values are summed: `touched` rows have been written, later ones hold nothing yet.
+// Where gradients are summed.
 struct Sums {
   float* data = nullptr;  // null: not wanted
   int64_t ld = 0;
@@ -53,23 +53,28 @@ struct Task {
   Piece piece;
   const Room* room;
   Rows keys, values;
-  Sums dk, dv;
+  Sums dq, dk, dv;
   int64_t touched;  // keys below have a sum already
   float fold;       // scale, as far as it is multiplied into the gradients of weights beforehand
+  Ahead* ahead;
 };
+
+// Queries whose keys are all in the first tile.
+bool in_one_tile(const Head& h, const Block& b) { return keys_of(h, b) <= kKeyTile; }
 
 // Of each query of a block: log2 of the sum of its weights, and dout . out.
 struct Known {
   F16 logsum[kBlockVectors], delta[kBlockVectors];
 };
 
+// Scores become weights (dropped ones zero) and gradients of weights become gradients of scores.
 template <int kVectors, bool kDropout>
 HWY_INLINE void gradients_of_rows(float* scores, float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
-                                  const Known& known, int64_t vector) {
+                                  const F16* logsums, const F16* deltas) {
   F16 logsum[kVectors], delta[kVectors];
   for (int v = 0; v < kVectors; ++v) {
-    logsum[v] = known.logsum[vector + v];
-    delta[v] = known.delta[vector + v];
+    logsum[v] = logsums[v];
+    delta[v] = deltas[v];
   }
   for (int64_t r = 0; r < rows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
@@ -83,25 +88,81 @@ HWY_INLINE void gradients_of_rows(float* scores, float* dweights, int64_t stride
   }
 }
 
-// Scores become weights (dropped ones zero) and gradients of weights become gradients of scores.
-template <bool kDropout>
-HWY_INLINE void gradients_of_segment(const Block& b, const Segment& g, const Room& room, const Kept& kept, const Known& known) {
+// The same in two steps for queries whose keys are all in one tile. First: weights, and delta gathers their products with
+// their gradients, which is dout . out without a look at out.
+template <int kVectors, bool kDropout>
+HWY_INLINE void weights_of_rows(float* scores, const float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
+                                const F16* logsums, F16* deltas) {
+  F16 logsum[kVectors], delta[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    logsum[v] = logsums[v];
+    delta[v] = deltas[v];
+  }
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t at = r * stride + v * kWidth;
+      const F16 w = exp2_nonpositive(load(scores + at) - logsum[v]);
+      F16 dw = load(dweights + at);
+      if (kDropout) dw = only_kept(dw, keep[r * kBlockVectors + v]);
+      delta[v] = fma(w, dw, delta[v]);
+      store(w, scores + at);
+    }
+  }
+  for (int v = 0; v < kVectors; ++v) deltas[v] = delta[v];
+}
+
+// Second: gradients of scores.
+template <int kVectors, bool kDropout>
+HWY_INLINE void finish_rows(float* weights, float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
+                            const F16* deltas) {
+  F16 delta[kVectors];
+  for (int v = 0; v < kVectors; ++v) delta[v] = deltas[v];
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t at = r * stride + v * kWidth;
+      const F16 w = load(weights + at);
+      F16 dw = load(dweights + at);
+      if (kDropout) dw = only_kept(dw, keep[r * kBlockVectors + v]);
+      store(w * (dw - delta[v]), dweights + at);
+      if (kDropout) store(only_kept(w, keep[r * kBlockVectors + v]), weights + at);
+    }
+  }
+}
+
+enum class Step { kAll, kWeights, kFinish };
+
+template <Step kStep, bool kDropout>
+HWY_INLINE void step_of_segment(const Block& b, const Segment& g, const Room& room, const Kept& kept, Known& known) {
   for (int64_t v = g.vector; v < b.vectors;) {
-    const int64_t at = g.begin * b.stride() + v * kWidth;
+    const int64_t at = g.begin * b.stride() + v * kWidth, rows = g.end - g.begin;
+    float *w = room.weights + at, *dw = room.dscores + at;
+    const uint16_t* keep = &kept.keep[g.begin][v];
+    F16 *logsum = known.logsum + v, *delta = known.delta + v;
     v += each_width(b.vectors - v, [&](auto width) HWY_ATTR {
-      gradients_of_rows<width(), kDropout>(room.weights + at, room.dscores + at, b.stride(), g.end - g.begin,
-                                           &kept.keep[g.begin][v], known, v);
+      if (kStep == Step::kAll) gradients_of_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, logsum, delta);
+      if (kStep == Step::kWeights) weights_of_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, logsum, delta);
+      if (kStep == Step::kFinish) finish_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, delta);
     });
   }
-  clear_before(b, g, room.weights);
-  clear_before(b, g, room.dscores);
+}
+
+template <Step kStep>
+void step_of_tile(const Head& h, const Block& b, const Tile& t, const Room& room, const Kept& kept, Known& known) {
+  for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
+    h.a->dropout.p > 0 ? step_of_segment<kStep, true>(b, g, room, kept, known)
+                       : step_of_segment<kStep, false>(b, g, room, kept, known);
+    if (kStep == Step::kWeights) continue;
+    clear_before(b, g, room.weights);
+    clear_before(b, g, room.dscores);
+  }
 }
 
 // Gradients of scores are added along their distances; the scale that was left out comes in after that.
-void gather_line(const Head& h, const Block& b, const Tile& t, const Segment& g, const Room& room) {
-  for (int64_t r = g.begin; r < g.end; ++r) {
+void gather_line(const Head& h, const Block& b, const Tile& t, const Room& room) {
+  for (int64_t r = 0; r < t.keys; ++r) {
     float* line = room.dline + b.first - (t.first + r) + h.nk - 1;
-    for (int64_t v = g.vector * kWidth; v < b.stride(); v += kWidth) {
+    const int64_t live = dead_queries(h, b, t.first + r) / kWidth * kWidth;
+    for (int64_t v = live; v < b.stride(); v += kWidth) {
       float* ds = room.dscores + r * b.stride() + v;
       store(load(line + v) + load(ds), line + v);
       store(load(ds) * set(h.a->scale), ds);
@@ -125,25 +186,29 @@ void add_to_keys(const Task& task, Product p, const Tile& t, const Sums& sums) {
   product(p);
 }
 
-void backward_tile(const Task& task, const Head& h, const Block& b, const Tile& t, const Known& known) {
+void backward_tile(const Task& task, const Head& h, const Block& b, const Tile& t, Known& known) {
   const Attention& a = *task.a;
   const Room& room = *task.room;
   score_tile(h, b, t, task.keys, room.q_turned, room.weights);
-  Kept kept;
-  const bool drop = a.dropout.p > 0;
-  if (drop) draw_kept(h, b, t, kept);
   for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
     const int64_t v = g.vector * kWidth;
     product({.rows = g.end - g.begin, .vectors = b.vectors - g.vector, .depth = a.Dv,
              .a = task.values.data + (t.first + g.begin) * task.values.ld, .a_row = task.values.ld, .a_depth = 1,
              .b = room.dout_turned + v, .b_row = b.stride(),
-             .c = room.dscores + g.begin * b.stride() + v, .c_row = b.stride()});
-    drop ? gradients_of_segment<true>(b, g, room, kept, known) : gradients_of_segment<false>(b, g, room, kept, known);
-    if (task.b->drelative) gather_line(h, b, t, g, room);
+             .c = room.dscores + g.begin * b.stride() + v, .c_row = b.stride(), .ahead = h.ahead});
   }
+  Kept kept;
+  if (a.dropout.p > 0) draw_kept(h, b, t, kept);
+  if (in_one_tile(h, b)) {
+    step_of_tile<Step::kWeights>(h, b, t, room, kept, known);
+    step_of_tile<Step::kFinish>(h, b, t, room, kept, known);
+  } else {
+    step_of_tile<Step::kAll>(h, b, t, room, kept, known);
+  }
+  if (task.b->drelative) gather_line(h, b, t, room);
   if (task.piece.keys) {
     Product p{.rows = 0, .vectors = room.Dv / kWidth, .depth = b.rows, .a = room.weights, .a_row = b.stride(), .a_depth = 1,
-              .b = room.dout, .b_row = room.Dv, .c = nullptr, .c_row = 0};
+              .b = room.dout, .b_row = room.Dv, .c = nullptr, .c_row = 0, .ahead = h.ahead};
     if (a.causal) p.begin = t.first - h.shift - b.first;
     if (task.dv.data) add_to_keys(task, p, t, task.dv);
     p.vectors = room.D / kWidth;
@@ -156,7 +221,7 @@ void backward_tile(const Task& task, const Head& h, const Block& b, const Tile& 
     Product p{.rows = b.rows, .vectors = room.D / kWidth, .depth = t.keys,
               .a = room.dscores, .a_row = 1, .a_depth = b.stride(),
               .b = task.keys.data + t.first * task.keys.ld, .b_row = task.keys.ld,
-              .c = room.dq, .c_row = room.D, .accumulate = t.first > 0};
+              .c = task.dq.data, .c_row = task.dq.ld, .accumulate = t.first > 0, .ahead = h.ahead};
     if (a.causal) p.end = b.first + h.shift + 1 - t.first;
     product(p);
   }
@@ -196,7 +261,7 @@ Known prepare_block(const Task& task, const Head& h, const Block& b) {
   transpose({room.dout, room.Dv, b.rows, a.Dv}, room.dout_turned, b.stride(), task.fold);
   Known known;
   for (int64_t v = 0; v < b.vectors; ++v) {
-    known.delta[v] = row_products(dout, out, v * kWidth) * set(task.fold);
+    known.delta[v] = in_one_tile(h, b) ? zero() : row_products(dout, out, v * kWidth) * set(task.fold);
     // Rows that saw nothing, and lanes without a query, get weights of zero.
     alignas(64) float logsum[kWidth];
     for (int64_t i = 0; i < kWidth; ++i) {
@@ -213,17 +278,21 @@ void backward_block(Task& task, const Head& h, const Block& b) {
   const Attention& a = *task.a;
   const Room& room = *task.room;
   const int64_t seen = keys_of(h, b), last = std::min(seen, task.piece.k_last);
+  const HeadsOut& dq = task.b->dq;
+  float* to = dq.data + (h.q_row + b.first) * dq.ld + h.head * a.D;
+  // Written once, sums go straight to their place.
+  const bool direct = a.D % kWidth == 0 && in_one_tile(h, b) && !dq.accumulate;
+  task.dq = direct ? Sums{to, dq.ld} : Sums{room.dq, room.D};
   if (last > task.piece.k_first) {
-    const Known known = prepare_block(task, h, b);
+    Known known = prepare_block(task, h, b);
     for (int64_t first = task.piece.k_first; first < last; first += kKeyTile) {
       backward_tile(task, h, b, {first, std::min(kKeyTile, last - first)}, known);
     }
     task.touched = std::max(task.touched, last);
   }
-  const HeadsOut& dq = task.b->dq;
   if (!task.piece.queries || !dq.data) return;
-  if (seen == 0) std::fill(room.dq, room.dq + b.rows * room.D, 0.0f);
-  write_rows({room.dq, room.D, b.rows, a.D}, dq.data + (h.q_row + b.first) * dq.ld + h.head * a.D, dq.ld, dq.accumulate);
+  for (int64_t r = 0; seen == 0 && r < b.rows; ++r) std::fill_n(task.dq.data + r * task.dq.ld, a.D, 0.0f);
+  if (!direct) write_rows({room.dq, room.D, b.rows, a.D}, to, dq.ld, dq.accumulate);
 }
 
 // The sums along a line go to the head's entries of the relative table, distances in order.
@@ -250,6 +319,17 @@ void finish_sums(const Task& task, const Head& h, const Sums& sums, const HeadsO
              to.data + (h.k_row + first) * to.ld + h.kv_head * columns, to.ld, to.accumulate);
 }
 
+// Asks for what a piece of work reads, as far as it is short: long ones copy their rows first.
+void announce(const Attention& a, const AttentionBackward& b, int64_t sequence, int64_t kv_head, Ahead& ahead) {
+  const int64_t group = a.heads / a.kv_heads;
+  const Head h = head_of(a, sequence, kv_head * group);
+  if (h.nk > kKeyTile || h.nq > kKeyTile) return;
+  ahead.add(b.v.data + h.k_row * b.v.ld + kv_head * a.Dv, b.v.ld, h.seen, a.Dv);
+  ahead.add(b.k.data + h.k_row * b.k.ld + kv_head * a.D, b.k.ld, h.seen, a.D);
+  ahead.add(b.dout.data + h.q_row * b.dout.ld + h.head * a.Dv, b.dout.ld, h.nq, group * a.Dv);
+  ahead.add(b.q.data + h.q_row * b.q.ld + h.head * a.D, b.q.ld, h.nq, group * a.D);
+}
+
 void backward_piece(Task& task, int64_t sequence, int64_t kv_head, float* tables) {
   const Attention& a = *task.a;
   const AttentionBackward& b = *task.b;
@@ -269,6 +349,7 @@ void backward_piece(Task& task, int64_t sequence, int64_t kv_head, float* tables
   task.touched = direct && b.dk.accumulate ? h.nk : piece.k_first;
   for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     h = head_of(a, sequence, head);
+    h.ahead = task.ahead;
     if (has_line(a)) {
       fill_line(h, room.line);
       h.line = room.line;
@@ -298,14 +379,17 @@ void add_tables(const Attention& a, const float* tables, float* drelative) {
 void backward_pass(const Attention& a, const AttentionBackward& b, bool queries, bool keys, int64_t longest, float* tables) {
   const int64_t nq = longest_of(a.q_offsets, a.sequences), nk = longest_of(a.k_offsets, a.sequences);
   const Spans spans(queries ? a.q_offsets : a.k_offsets, a.sequences, longest);
-  for_pieces(spans.size() * a.kv_heads, [&](int64_t begin, int64_t end) {
+  const int64_t pieces = spans.size() * a.kv_heads;
+  for_pieces(pieces, [&](int64_t begin, int64_t end) {
     const Scratch<float> memory(Room::floats(a, nq, nk));
     const Room room(a, nq, nk, memory.data());
     for (int64_t i = begin; i < end; ++i) {
       const Span& span = spans[i / a.kv_heads];
       const int64_t n_q = a.q_offsets[span.sequence + 1] - a.q_offsets[span.sequence];
       const int64_t n_k = a.k_offsets[span.sequence + 1] - a.k_offsets[span.sequence];
-      Task task{&a, &b, {queries, keys, 0, n_q, 0, n_k}, &room, {}, {}, {}, {}, 0, b.drelative ? 1.0f : a.scale};
+      Ahead ahead;
+      Task task{&a, &b, {queries, keys, 0, n_q, 0, n_k}, &room, {}, {}, {}, {}, {}, 0, b.drelative ? 1.0f : a.scale, &ahead};
+      if (i + 1 < pieces) announce(a, b, spans[(i + 1) / a.kv_heads].sequence, (i + 1) % a.kv_heads, ahead);
       if (queries) {
         task.piece.q_first = span.first;
         task.piece.q_last = span.last;

@@ -85,22 +85,34 @@ void forward_block(const Head& h, const Block& b, const AttentionForward& f, con
     Product p{.rows = b.rows, .vectors = out.ld / kWidth, .depth = t.keys,
               .a = room.scores, .a_row = 1, .a_depth = b.stride(),
               .b = kv.values.data + first * kv.values.ld, .b_row = kv.values.ld,
-              .c = room.out, .c_row = out.ld, .accumulate = first > 0};
+              .c = room.out, .c_row = out.ld, .accumulate = first > 0, .ahead = h.ahead};
     if (a.causal) p.end = b.first + h.shift + 1 - first;
     product(p);
   }
   finish_block(h, b, f, out, run);
 }
 
-void forward_span(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, const Room& room) {
+// Asks for what a piece of work reads and writes, as far as it is short: long ones copy their rows first.
+void announce(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, Ahead& ahead) {
+  const Head h = head_of(a, span.sequence, kv_head * (a.heads / a.kv_heads));
+  if (h.nk > kKeyTile || h.nq > kKeyTile) return;
+  const int64_t group = a.heads / a.kv_heads;
+  ahead.add(f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv);
+  ahead.add(f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D);
+  ahead.add(f.q.data + (h.q_row + span.first) * f.q.ld + h.head * a.D, f.q.ld, span.last - span.first, group * a.D);
+}
+
+void forward_span(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, const Room& room,
+                  Ahead& ahead) {
   const int64_t group = a.heads / a.kv_heads;
   Head h = head_of(a, span.sequence, kv_head * group);
   const int64_t readers = (span.last - span.first) * group;
   const Rows keys{f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D};
   const Rows values{f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv};
-  const KeysValues kv{rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
+  const KeysValues kv{readers <= kQueryBlock ? keys : rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
   for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     h = head_of(a, span.sequence, head);
+    h.ahead = &ahead;
     if (has_line(a)) {
       fill_line(h, room.line);
       h.line = room.line;
@@ -116,10 +128,15 @@ void forward_span(const Attention& a, const AttentionForward& f, const Span& spa
 void attention_forward(const Attention& a, const AttentionForward& f) {
   const int64_t nq = longest_of(a.q_offsets, a.sequences), nk = longest_of(a.k_offsets, a.sequences);
   const Spans spans(a.q_offsets, a.sequences, 8 * kQueryBlock);
-  for_pieces(spans.size() * a.kv_heads, [&](int64_t begin, int64_t end) {
+  const int64_t pieces = spans.size() * a.kv_heads;
+  for_pieces(pieces, [&](int64_t begin, int64_t end) {
     const Scratch<float> memory(Room::floats(a, nq, nk));
     const Room room(a, nk, memory.data());
-    for (int64_t i = begin; i < end; ++i) forward_span(a, f, spans[i / a.kv_heads], i % a.kv_heads, room);
+    for (int64_t i = begin; i < end; ++i) {
+      Ahead ahead;
+      if (i + 1 < pieces) announce(a, f, spans[(i + 1) / a.kv_heads], (i + 1) % a.kv_heads, ahead);
+      forward_span(a, f, spans[i / a.kv_heads], i % a.kv_heads, room, ahead);
+    }
   });
 }
 

@@ -18,8 +18,11 @@ struct Group {
   int64_t b_row;
   float* c;
   int64_t c_row, depth;
-  bool accumulate;
+  const float* start;  // what the chains start with: C itself, or one row of zeros for all
+  int64_t start_row;
 };
+
+alignas(64) constexpr float kZeros[4 * kWidth] = {};
 
 // kRows x (kVectors * 16) outputs in registers. A's rows lie side by side (kColumns: element (r, k) at
 // a[k * a_step + r]) or along the depth (at a[r * a_step + k]).
@@ -30,16 +33,15 @@ HWY_NOINLINE void multiply_group(const Group& g) {
   const Tag d;
   Native acc[kRows][kRegisters];
   for (int r = 0; r < kRows; ++r) {
-    for (int v = 0; v < kRegisters; ++v) {
-      acc[r][v] = g.accumulate ? hn::LoadU(d, g.c + r * g.c_row + v * kNative) : hn::Zero(d);
-    }
+    for (int v = 0; v < kRegisters; ++v) acc[r][v] = hn::LoadU(d, g.start + r * g.start_row + v * kNative);
   }
   const int64_t step = g.a_step, b_row = g.b_row;
   // Three rows share a base register: base, base + step and base + 2 step are all addressing modes.
   const float* base[kBases];
   for (int i = 0; i < kBases; ++i) base[i] = g.a + (kColumns ? 0 : 3 * i * step);
   const float* b = g.b;
-  for (int64_t k = g.depth; k > 0; --k) {
+  int64_t k = g.depth;  // at least 1: a loop that may not run would keep the sums in memory
+  do {
     Native bv[kRegisters];
     for (int v = 0; v < kRegisters; ++v) bv[v] = hn::LoadU(d, b + v * kNative);
     for (int r = 0; r < kRows; ++r) {
@@ -52,7 +54,7 @@ HWY_NOINLINE void multiply_group(const Group& g) {
       for (int i = 0; i < kBases; ++i) ++base[i];
     }
     b += b_row;
-  }
+  } while (--k > 0);
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kRegisters; ++v) hn::StoreU(acc[r][v], d, g.c + r * g.c_row + v * kNative);
   }
@@ -90,15 +92,24 @@ void multiply_panel(const Product& p, int64_t vector, int64_t vectors) {
   const int64_t most = max_rows(static_cast<int>(vectors));
   // Groups of nearly equal height: a last group of one or two rows would wait for its own additions.
   const int64_t groups = (p.rows + most - 1) / most;
-  Group g{nullptr, columns ? p.a_depth : p.a_row, nullptr, p.b_row, nullptr, p.c_row, 0, p.accumulate};
+  Group g{nullptr, columns ? p.a_depth : p.a_row, nullptr, p.b_row, nullptr, p.c_row, 0, kZeros, 0};
   for (int64_t i = 0, row = 0; i < groups; ++i) {
+    if (p.ahead) p.ahead->fetch();
     const int64_t next = p.rows * (i + 1) / groups;
     const int64_t begin = std::max<int64_t>(0, row + p.begin), end = std::min(p.depth, next - 1 + p.end);
     g.a = p.a + row * p.a_row + begin * p.a_depth;
     g.b = p.b + begin * p.b_row + vector * kWidth;
     g.c = p.c + row * p.c_row + vector * kWidth;
     g.depth = end - begin;
-    kernels[next - row - 1](g);
+    if (p.accumulate) {
+      g.start = g.c;
+      g.start_row = p.c_row;
+    }
+    if (g.depth > 0) {
+      kernels[next - row - 1](g);
+    } else if (!p.accumulate) {
+      for (int64_t r = row; r < next; ++r) std::fill_n(g.c + (r - row) * p.c_row, vectors * kWidth, 0.0f);
+    }
     row = next;
   }
 }

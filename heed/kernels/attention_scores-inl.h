@@ -35,6 +35,7 @@ struct Head {
   int64_t shift;         // causal: query i sees keys up to i + shift
   float unit;            // of the scores: log2(e), or 1 to have them as they are
   const float* line;     // bias of each distance: query i and key j find theirs at i - j + nk - 1; or null
+  Ahead* ahead;          // what to fetch along the way; or null
 };
 
 // Queries [first, first + rows) of a head; vectors that hold them.
@@ -50,7 +51,7 @@ struct Tile {
 
 inline Head head_of(const Attention& a, int64_t sequence, int64_t head) {
   Head h{&a, sequence, head, head / (a.heads / a.kv_heads), a.q_offsets[sequence], a.k_offsets[sequence], 0, 0, 0, 0,
-         kLog2e, nullptr};
+         kLog2e, nullptr, nullptr};
   h.nq = a.q_offsets[sequence + 1] - h.q_row;
   h.nk = a.k_offsets[sequence + 1] - h.k_row;
   h.seen = a.key_lengths ? std::clamp<int64_t>(a.key_lengths[sequence], 0, h.nk) : h.nk;
@@ -177,14 +178,13 @@ inline void apply_masks(const Head& h, const Block& b, const Tile& t, float* sco
 
 // scores (t.keys, b.stride()): K Q^T with every bias and mask. Vectors that no query of the segment sees are left out.
 // k: the rows of the sequence's keys; q_turned: (D, b.stride()), the block's queries times scale and unit.
-inline void score_tile(const Head& h, const Block& b, const Tile& t, const Rows& k, const float* q_turned,
-                           float* scores) {
+inline void score_tile(const Head& h, const Block& b, const Tile& t, const Rows& k, const float* q_turned, float* scores) {
   for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
     const int64_t v = g.vector * kWidth;
     product({.rows = g.end - g.begin, .vectors = b.vectors - g.vector, .depth = h.a->D,
              .a = k.data + (t.first + g.begin) * k.ld, .a_row = k.ld, .a_depth = 1,
              .b = q_turned + v, .b_row = b.stride(),
-             .c = scores + g.begin * b.stride() + v, .c_row = b.stride()});
+             .c = scores + g.begin * b.stride() + v, .c_row = b.stride(), .ahead = h.ahead});
     if (h.line) add_line(h, b, t, g, scores);
     if (h.a->causal) mask_diagonal(h, b, t, g, scores);
   }

@@ -17,6 +17,37 @@ namespace heed::kernels::HWY_NAMESPACE {
 
 constexpr int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
+// Rows that the next piece of work will read, asked for while this one computes: short rows far apart are more
+// than the CPU guesses on its own.
+class Ahead {
+ public:
+  // Rows of `columns` floats at data + r * ld.
+  void add(const float* data, int64_t ld, int64_t rows, int64_t columns) {
+    if (count_ < kMost) list_[count_++] = {data, data + rows * ld, ld, (columns + kLine - 1) / kLine * kLine};
+  }
+  void fetch() {
+    for (int lines = 0; count_ > 0 && lines < kLinesAtATime;) {
+      Area& area = list_[count_ - 1];
+      if (area.row >= area.end) {
+        --count_;
+        continue;
+      }
+      for (int64_t c = 0; c < area.columns; c += kLine, ++lines) __builtin_prefetch(area.row + c, 0, 2);
+      area.row += area.ld;
+    }
+  }
+
+ private:
+  struct Area {
+    const float *row, *end;
+    int64_t ld, columns;
+  };
+  static constexpr int64_t kLine = 16;
+  static constexpr int kMost = 6, kLinesAtATime = 32;
+  int count_ = 0;
+  Area list_[kMost];
+};
+
 // C (+)= A B for matrices that lie in cache, on one thread. C is (rows, 16 * vectors), A (rows, depth),
 // B (depth, 16 * vectors). Each output is one chain of fused multiply-adds over the depth, upwards.
 struct Product {
@@ -30,6 +61,7 @@ struct Product {
   bool accumulate = false;  // the chains start at C
   // Row r needs only the depths in [r + begin, r + end): what lies outside is zero in A as far as it is read.
   int64_t begin = -(int64_t{1} << 40), end = int64_t{1} << 40;
+  Ahead* ahead = nullptr;  // fetched from along the way
 };
 void product(const Product& p);
 // At most this many rows go together, so A is read at most that far beside a row's own range.
@@ -79,44 +111,57 @@ HWY_INLINE F16 log2_positive(F16 x) {
   return y;
 }
 
-// Four by four: to[c][r] = scale * from[r][c].
-HWY_INLINE void transpose4(const float* from, int64_t from_row, float* to, int64_t to_row, float scale) {
-#if HWY_TARGET == HWY_SCALAR
-  for (int64_t c = 0; c < 4; ++c) {
-    for (int64_t r = 0; r < 4; ++r) to[c * to_row + r] = scale * from[r * from_row + c];
-  }
-#else
-  const hn::FixedTag<float, 4> d;
-  const hn::FixedTag<double, 2> d2;
-  const auto factor = hn::Set(d, scale);
-  const auto r0 = hn::Mul(factor, hn::LoadU(d, from)), r1 = hn::Mul(factor, hn::LoadU(d, from + from_row));
-  const auto r2 = hn::Mul(factor, hn::LoadU(d, from + 2 * from_row));
-  const auto r3 = hn::Mul(factor, hn::LoadU(d, from + 3 * from_row));
-  const auto low01 = hn::BitCast(d2, hn::InterleaveLower(d, r0, r1)), low23 = hn::BitCast(d2, hn::InterleaveLower(d, r2, r3));
-  const auto up01 = hn::BitCast(d2, hn::InterleaveUpper(d, r0, r1)), up23 = hn::BitCast(d2, hn::InterleaveUpper(d, r2, r3));
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, low01, low23)), d, to);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, low01, low23)), d, to + to_row);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveLower(d2, up01, up23)), d, to + 2 * to_row);
-  hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(d2, up01, up23)), d, to + 3 * to_row);
-#endif
-}
-
 struct Rows {
   const float* data;
   int64_t ld, rows, columns;
 };
 
-// to[c][r] = scale * from[r][c], with zeros for r in [rows, to_row).
-inline void transpose(const Rows& from, float* to, int64_t to_row, float scale) {
-  const int64_t rows4 = from.rows / 4 * 4, columns4 = from.columns / 4 * 4;
-  for (int64_t c = 0; c < columns4; c += 4) {
-    for (int64_t r = 0; r < rows4; r += 4) {
-      transpose4(from.data + r * from.ld + c, from.ld, to + c * to_row + r, to_row, scale);
+#if HWY_TARGET == HWY_SCALAR
+constexpr int64_t kTurn = 1 << 30;  // one lane cannot be turned: all is done one by one
+inline void turn_four(const float* const*, int64_t, float*, int64_t, float) {}
+#else
+constexpr int64_t kTurn = 4;
+
+// Columns [c, c + 4) of sixteen rows become four rows of sixteen. Blocks of four by four floats are gathered so
+// that each lies in one 128-bit part and can be turned there.
+HWY_INLINE void turn_four(const float* const* from, int64_t c, float* to, int64_t to_row, float scale) {
+  const Tag d;
+  const hn::Repartition<double, Tag> d2;
+  const auto factor = hn::Set(d, scale);
+  for (int i = 0; i < kParts; ++i) {
+    Native row[4];
+    for (int t = 0; t < 4; ++t) {
+      const float* const* rows = from + i * kNative + t;
+      row[t] = hn::LoadDup128(d, rows[0] + c);
+      for (int block = 1; block < kNative / 4; ++block) {
+        const auto later = hn::Not(hn::FirstN(d, static_cast<size_t>(4 * block)));
+        row[t] = hn::IfThenElse(later, hn::LoadDup128(d, rows[4 * block] + c), row[t]);
+      }
     }
+    const auto low01 = hn::BitCast(d2, hn::InterleaveLower(d, row[0], row[1]));
+    const auto low23 = hn::BitCast(d2, hn::InterleaveLower(d, row[2], row[3]));
+    const auto up01 = hn::BitCast(d2, hn::InterleaveUpper(d, row[0], row[1]));
+    const auto up23 = hn::BitCast(d2, hn::InterleaveUpper(d, row[2], row[3]));
+    float* y = to + i * kNative;
+    hn::StoreU(hn::Mul(factor, hn::BitCast(d, hn::InterleaveLower(d2, low01, low23))), d, y);
+    hn::StoreU(hn::Mul(factor, hn::BitCast(d, hn::InterleaveUpper(d2, low01, low23))), d, y + to_row);
+    hn::StoreU(hn::Mul(factor, hn::BitCast(d, hn::InterleaveLower(d2, up01, up23))), d, y + 2 * to_row);
+    hn::StoreU(hn::Mul(factor, hn::BitCast(d, hn::InterleaveUpper(d2, up01, up23))), d, y + 3 * to_row);
   }
-  for (int64_t c = 0; c < from.columns; ++c) {
-    for (int64_t r = c < columns4 ? rows4 : 0; r < from.rows; ++r) to[c * to_row + r] = scale * from.data[r * from.ld + c];
-    for (int64_t r = from.rows; r < to_row; ++r) to[c * to_row + r] = 0.0f;
+}
+#endif
+
+// to[c][r] = scale * from[r][c]; to_row is the number of rows, at least 1, rounded up to whole vectors, and lanes
+// behind the last row repeat it.
+inline void transpose(const Rows& from, float* to, int64_t to_row, float scale) {
+  for (int64_t r = 0; r < to_row; r += kWidth) {
+    const float* row[kWidth];
+    for (int64_t i = 0; i < kWidth; ++i) row[i] = from.data + std::min(r + i, from.rows - 1) * from.ld;
+    int64_t c = 0;
+    for (; c + kTurn <= from.columns; c += kTurn) turn_four(row, c, to + c * to_row + r, to_row, scale);
+    for (; c < from.columns; ++c) {
+      for (int64_t i = 0; i < kWidth; ++i) to[c * to_row + r + i] = scale * row[i][c];
+    }
   }
 }
 
