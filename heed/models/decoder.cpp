@@ -4,7 +4,7 @@
 
 namespace heed::models {
 
-Decoder::Decoder(const ModelConfig& model_config, uint64_t seed) : config(model_config) {
+Decoder::Decoder(const ModelConfig& model_config, std::optional<uint64_t> seed) : config(model_config) {
   config.check();
   if (config.vocabulary <= 0) fail("[model] a decoder needs a vocabulary");
   const nn::Scope scope(parameters);
@@ -15,7 +15,7 @@ Decoder::Decoder(const ModelConfig& model_config, uint64_t seed) : config(model_
                : nn::Linear(scope / "output", config.decoder.d_model, config.vocabulary,
                             {.bias = config.output_bias, .init_deviation = config.decoder.init_deviation})
                      .map;
-  parameters.allocate(seed);
+  if (seed) parameters.allocate(*seed);
 }
 
 Tensor Decoder::hidden(const TokenBatch& batch, const nn::Context& context) const {

@@ -1,6 +1,8 @@
 // Decoder-only: GPT-2 and LLaMA. Each position sees those before it and predicts the next.
 #pragma once
 
+#include <optional>
+
 #include "heed/models/embedding.h"
 #include "heed/nn/stack.h"
 
@@ -8,7 +10,8 @@ namespace heed::models {
 
 class Decoder {
  public:
-  explicit Decoder(const ModelConfig& config, uint64_t seed = 1);
+  // Without a seed it has names and shapes alone, no numbers: enough to count.
+  explicit Decoder(const ModelConfig& config, std::optional<uint64_t> seed = 1);
 
   Tensor hidden(const TokenBatch& batch, const nn::Context& context) const;  // (T, C)
   Tensor logits(const TokenBatch& batch, const nn::Context& context) const;  // (T, V)

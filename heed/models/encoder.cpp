@@ -6,7 +6,7 @@
 
 namespace heed::models {
 
-Encoder::Encoder(const ModelConfig& model_config, uint64_t seed) : config(model_config) {
+Encoder::Encoder(const ModelConfig& model_config, std::optional<uint64_t> seed) : config(model_config) {
   config.check();
   const nn::Scope scope(parameters);
   const nn::StackConfig& s = config.encoder;
@@ -19,7 +19,7 @@ Encoder::Encoder(const ModelConfig& model_config, uint64_t seed) : config(model_
   }
   stack = nn::EncoderStack(scope / "encoder", s, true);
   if (config.classes > 0) head = nn::Linear(scope / "head", s.d_model, config.classes, {.init_deviation = s.init_deviation});
-  parameters.allocate(seed);
+  if (seed) parameters.allocate(*seed);
 }
 
 Tensor Encoder::hidden(const TokenBatch& batch, const nn::Context& context) const {

@@ -1,6 +1,8 @@
 // Encoder-only: BERT's body over tokens, ViT's over patches. A head reads the first row of each sequence.
 #pragma once
 
+#include <optional>
+
 #include "heed/models/embedding.h"
 #include "heed/nn/stack.h"
 
@@ -8,7 +10,8 @@ namespace heed::models {
 
 class Encoder {
  public:
-  explicit Encoder(const ModelConfig& config, uint64_t seed = 1);
+  // Without a seed it has names and shapes alone, no numbers: enough to count.
+  explicit Encoder(const ModelConfig& config, std::optional<uint64_t> seed = 1);
 
   Tensor body(const nn::StackInput& in, const nn::Context& context) const { return stack.forward(in, context); }
   Tensor hidden(const TokenBatch& batch, const nn::Context& context) const;  // (T, C)

@@ -2,7 +2,7 @@
 
 namespace heed::models {
 
-EncoderDecoder::EncoderDecoder(const ModelConfig& model_config, uint64_t seed) : config(model_config) {
+EncoderDecoder::EncoderDecoder(const ModelConfig& model_config, std::optional<uint64_t> seed) : config(model_config) {
   config.check();
   const nn::Scope scope(parameters);
   if (config.vocabulary > 0) {
@@ -19,7 +19,7 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& model_config, uint64_t seed) :
                  : nn::Linear(scope / "output", config.decoder.d_model, config.vocabulary, {.bias = false}).map;
     if (config.output_bias) output.bias = scope.declare("output_bias", {config.vocabulary}, nn::Init::zeros());
   }
-  parameters.allocate(seed);
+  if (seed) parameters.allocate(*seed);
 }
 
 Tensor EncoderDecoder::body(const nn::StackInput& source, const nn::StackInput& target, const nn::Context& context) const {

@@ -1,6 +1,8 @@
 // The Transformer of the paper: an encoder reads the source, a decoder writes the target while it looks at it.
 #pragma once
 
+#include <optional>
+
 #include "heed/models/embedding.h"
 #include "heed/nn/stack.h"
 
@@ -8,7 +10,8 @@ namespace heed::models {
 
 class EncoderDecoder {
  public:
-  explicit EncoderDecoder(const ModelConfig& config, uint64_t seed = 1);
+  // Without a seed it has names and shapes alone, no numbers: enough to count.
+  explicit EncoderDecoder(const ModelConfig& config, std::optional<uint64_t> seed = 1);
 
   // Stacks alone, on features: source (T, C), target (T', C) -> (T', C).
   Tensor body(const nn::StackInput& source, const nn::StackInput& target, const nn::Context& context) const;

@@ -23,6 +23,7 @@ PositionEncoding::PositionEncoding(const Scope& scope, const StackConfig& config
   if (config.positions.kind == PositionKind::kT5) {
     learned_ = scope.declare("weight", {config.positions.t5_buckets, config.heads}, Init::normal(0.02f));
   }
+  if (config.positions.kind == PositionKind::kAlibi) slopes_ = Tensor::from(alibi_slopes(config.heads), {config.heads});
 }
 
 Tensor PositionEncoding::table(int64_t longest) const {
@@ -49,20 +50,17 @@ Tensor PositionEncoding::rotate(const Tensor& x, int64_t heads, const Spans& spa
 }
 
 void PositionEncoding::bias_scores(AttentionArgs& args) const {
-  if (config_.positions.kind == PositionKind::kAlibi) {
-    const std::vector<float> slopes = alibi_slopes(config_.heads);
-    args.slopes = Tensor::from(slopes, {config_.heads});
-  }
+  args.slopes = slopes_;
   if (config_.positions.kind == PositionKind::kT5) {
     const int64_t room = room_for(std::max(args.q_spans.longest(), args.k_spans.longest()));
-    if (static_cast<int64_t>(t5_buckets_.size()) != 2 * room - 1) {
-      t5_buckets_.clear();
+    std::vector<int32_t>& buckets = t5_buckets_[static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(room)))];
+    if (buckets.empty()) {
       for (int64_t d = 1 - room; d < room; ++d) {
-        t5_buckets_.push_back(static_cast<int32_t>(
+        buckets.push_back(static_cast<int32_t>(
             t5_bucket(d, bidirectional_, config_.positions.t5_buckets, config_.positions.t5_max_distance)));
       }
     }
-    args.relative = embedding(learned_, t5_buckets_);
+    args.relative = embedding(learned_, buckets);
     args.relative_first = 1 - room;
   }
 }

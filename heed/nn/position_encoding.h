@@ -2,6 +2,8 @@
 // or as a bias on the scores (ALiBi, T5). A new kind is one case in each of the three places.
 #pragma once
 
+#include <array>
+
 #include "heed/nn/config.h"
 #include "heed/nn/parameters.h"
 #include "heed/tensor/ops.h"
@@ -26,7 +28,9 @@ class PositionEncoding {
   Tensor learned_;          // (P, C), or T5's (buckets, H)
   mutable Tensor sinusoids_;  // grows with the longest sequence seen
   mutable RotaryTable rotary_;
-  mutable std::vector<int32_t> t5_buckets_;  // of every distance of the longest sequence seen
+  Tensor slopes_;  // (H) of ALiBi
+  // T5's bucket of every distance below 2^i. A filled one stays as it is: backwards read it.
+  mutable std::array<std::vector<int32_t>, 32> t5_buckets_;
 };
 
 }  // namespace heed::nn

@@ -1,5 +1,6 @@
 #include "heed/kernels/attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "heed/tensor/op_check.h"
@@ -33,6 +34,19 @@ kernels::Attention kernel_args(const Tensor& q, const Tensor& v, const Attention
   return k;
 }
 
+// A mask reaches as far as its strides say.
+void check_mask(const AttentionArgs& a) {
+  int64_t reach = 0;
+  for (int64_t s = 0; s < a.q_spans.count(); ++s) {
+    const int64_t n_q = a.q_spans.length(s), n_k = a.k_spans.length(s);
+    if (n_q == 0 || n_k == 0) continue;
+    reach = std::max(reach, s * a.mask.stride_sequence + (a.heads - 1) * a.mask.stride_head + (n_q - 1) * a.mask.stride_row + n_k);
+  }
+  const int64_t keep = a.mask.keep ? static_cast<int64_t>(a.mask.keep->size()) : reach;
+  const int64_t added = a.mask.add ? a.mask.add.numel() : reach;
+  if (std::min(keep, added) < reach) fail("[attention] a mask of {}: its strides reach {}", std::min(keep, added), reach);
+}
+
 void check_heads(const Tensor& q, const Tensor& k, const AttentionArgs& a) {
   if (a.heads <= 0 || a.kv_heads <= 0 || a.heads % a.kv_heads != 0) {
     fail("[attention] {} heads over {} key heads: expected a multiple", a.heads, a.kv_heads);
@@ -44,8 +58,12 @@ void check_heads(const Tensor& q, const Tensor& k, const AttentionArgs& a) {
   if (a.q_spans.count() != a.k_spans.count()) {
     fail("[attention] {} sequences of queries, {} of keys", a.q_spans.count(), a.k_spans.count());
   }
+  if (a.key_lengths && static_cast<int64_t>(a.key_lengths->size()) != a.q_spans.count()) {
+    fail("[attention] {} lengths of keys for {} sequences", a.key_lengths->size(), a.q_spans.count());
+  }
   if (a.slopes) check_shape("attention", "slopes", a.slopes, {a.heads});
   if (a.relative) check_columns("attention", "relative bias", a.relative, a.heads);
+  if (a.mask.keep || a.mask.add) check_mask(a);
 }
 
 kernels::Heads heads_of(const Tensor& x) { return {x.data(), x.ld()}; }
@@ -53,8 +71,10 @@ kernels::HeadsOut heads_of(const GradTarget& d) { return {d.data, d.ld, d.accumu
 
 }  // namespace
 
-Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionArgs& args) {
-  check_heads(q, k, args);
+Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionArgs& given) {
+  check_heads(q, k, given);
+  AttentionArgs args = given;
+  if (args.relative) args.relative = contiguous(args.relative);
   if (v.rows() != k.rows()) fail("[attention] {} keys, {} values: expected as many", k.rows(), v.rows());
   if (v.cols() % args.kv_heads != 0) fail("[attention] {} features by {} heads: not divisible", v.cols(), args.kv_heads);
   const kernels::Attention a = kernel_args(q, v, args);
@@ -63,10 +83,16 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   const Tensor logsumexp = training ? Tensor::empty({q.rows(), args.heads}) : Tensor();
   kernels::attention(a, {heads_of(q), heads_of(k), heads_of(v), y.data(), y.ld(), training ? logsumexp.data() : nullptr});
   on_backward(y, {q, k, v, args.relative}, [q, k, v, args, a, logsumexp, out = y.detach()](const Tensor& dy) {
-    const GradTarget dq = q.grad_target(), dk = k.grad_target(), dv = v.grad_target();
-    const GradTarget drelative = args.relative.zeroed_grad_target();
+    // A tensor in two roles gets the gradient of the second apart, and adds it afterwards.
+    const Tensor k_apart = share_gradient(q, k) ? Tensor::empty(k.shape()) : Tensor();
+    const Tensor v_apart = share_gradient(q, v) || share_gradient(k, v) ? Tensor::empty(v.shape()) : Tensor();
+    const GradTarget dq = q.grad_target(), drelative = args.relative.zeroed_grad_target();
+    const GradTarget dk = k_apart ? GradTarget{k_apart.data(), k_apart.ld(), false} : k.grad_target();
+    const GradTarget dv = v_apart ? GradTarget{v_apart.data(), v_apart.ld(), false} : v.grad_target();
     kernels::attention_backward(a, {heads_of(q), heads_of(k), heads_of(v), heads_of(out), heads_of(dy), logsumexp.data(),
                                     heads_of(dq), heads_of(dk), heads_of(dv), drelative.data});
+    if (k_apart) k.add_grad(k_apart);
+    if (v_apart) v.add_grad(v_apart);
   });
   return y;
 }

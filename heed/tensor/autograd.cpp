@@ -75,7 +75,10 @@ GradTarget column_target(Node& n, int64_t begin, int64_t end) {
 }
 
 void drop_grad(Node& n) {
-  if (!n.grad_shared) n.grad = Buffer();
+  if (!n.grad_shared) {
+    n.grad = Buffer();
+    n.grad_offset = 0;  // the next one may start elsewhere
+  }
   n.grad_written = false;
   n.n_written = 0;
 }
@@ -110,6 +113,7 @@ class Queue {
 
 void run_backward(const Tensor& t, Queue& queue) {
   Node& n = *t.node();
+  if (n.used) fail("[backward] the history of shape {} was used up by an earlier backward", n.shape.str());
   for (int i = 0; i < n.n_inputs; ++i) queue.push(n.inputs[i]);
   if (!n.backward) return;  // a leaf, or a slice whose gradient lies in its parent's
   complete(n);
@@ -119,6 +123,7 @@ void run_backward(const Tensor& t, Queue& queue) {
     n.backward->run(dy);
   }
   delete std::exchange(n.backward, nullptr);
+  n.used = true;
   for (int i = 0; i < n.n_inputs; ++i) n.inputs[i] = Tensor();
   n.n_inputs = 0;
 }
@@ -143,6 +148,13 @@ bool record(const Tensor& y, std::initializer_list<Tensor> inputs) {
 }
 
 }  // namespace detail
+
+bool share_gradient(const Tensor& a, const Tensor& b) {
+  if (!a || !b || !a.requires_grad() || !b.requires_grad()) return false;
+  const Node &x = *a.node(), &y = *b.node();
+  const Node *root_x = x.parent ? x.parent.node() : &x, *root_y = y.parent ? y.parent.node() : &y;
+  return root_x == root_y && x.column < y.column + columns_of(y) && y.column < x.column + columns_of(x);
+}
 
 NoGrad::NoGrad() : before_(std::exchange(recording, false)) {}
 NoGrad::~NoGrad() { recording = before_; }

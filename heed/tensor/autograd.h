@@ -60,6 +60,7 @@ struct Node : Pooled {
   int n_inputs = 0;
   Backward* backward = nullptr;
   bool queued = false;
+  bool used = false;  // its backward has run
 
   ~Node() { delete backward; }
 };
@@ -73,6 +74,9 @@ template <class F>
 void on_backward(const Tensor& y, std::initializer_list<Tensor> inputs, F&& backward) {
   if (detail::record(y, inputs)) y.node()->backward = new detail::BackwardOf<std::remove_cvref_t<F>>(std::move(backward));
 }
+
+// True where the gradients of both lie in the same memory: an op must not write the two at once.
+bool share_gradient(const Tensor& a, const Tensor& b);
 
 // Columns [begin, end) of x as a view: nothing is copied, and its gradient is written into x's.
 Tensor columns(const Tensor& x, int64_t begin, int64_t end);

@@ -44,8 +44,8 @@ Tensor gradient_of_hidden(const Tensor& dy, const Hidden& h, const FeedForwardAr
   const Tensor dh = Tensor::empty({dy.rows(), F});
   const Tensor& input = h.pre ? h.pre : h.out;
   const auto finish_tile = [&](const Tile& t) {
-    kernels::scale_by_derivative_rows(t.c, t.ldc, input.data() + t.row * F + t.column, F, t.rows, t.columns, a.act);
     if (h.keep) kernels::apply_mask_tile({t.c, t.ldc, h.bits(), F, t.row, t.column, t.rows, t.columns, a.dropout.p});
+    kernels::scale_by_derivative_rows(t.c, t.ldc, input.data() + t.row * F + t.column, F, t.rows, t.columns, a.act);
   };
   const Finish finish(finish_tile);
   detail::linear_backward_input({dh.data(), F, false}, rows_of(dy), a.down, precision, &finish);
@@ -56,10 +56,12 @@ Tensor gradient_of_hidden(const Tensor& dy, const Hidden& h, const FeedForwardAr
 
 Tensor feed_forward(const Tensor& x, const FeedForwardArgs& a, const Spans& spans) {
   detail::check_linear("feed_forward", x, a.up);
+  check_rank("feed_forward", "weight of down", a.down.weight, 2);
+  if (a.down.bias) check_shape("feed_forward", "bias of down", a.down.bias, {a.down.out()});
   if (a.down.in() != a.up.out()) {
     fail("[feed_forward] down takes {} features: expected {}, what up gives", a.down.in(), a.up.out());
   }
-  if (a.dropout.p > 0) check_rows("feed_forward", "input", x, spans.tokens());
+  check_dropout("feed_forward", x, spans, a.dropout);
   const Hidden h = expand(x, a, spans);
   Tensor y = Tensor::empty(x.shape().with_last(a.down.out()));
   detail::linear_forward(y.data(), y.ld(), rows_of(h.out), a.down);

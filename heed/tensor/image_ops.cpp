@@ -12,15 +12,17 @@ Tensor with_class_row(const Tensor& x_in, const Tensor& first, const Tensor& pos
   const int64_t C = x.cols(), B = spans.count(), n = spans.longest();
   check_rows("with_class_row", "patches", x, spans.tokens() - B);
   check_shape("with_class_row", "class row", first, {C});
-  check_columns("with_class_row", "positions", positions, C);
-  if (n * B != spans.tokens()) fail("[with_class_row] images of different sizes");
-  if (n > positions.rows()) fail("[with_class_row] {} rows an image: the table of positions has {}", n, positions.rows());
+  if (n * B != spans.tokens()) {
+    fail("[with_class_row] images of different sizes: the longest has {} rows, {} images have {}", n, B, spans.tokens());
+  }
+  if (positions) check_columns("with_class_row", "positions", positions, C);
+  if (positions && n > positions.rows()) fail("[with_class_row] {} rows an image: the table of positions has {}", n, positions.rows());
   Tensor y = Tensor::empty({spans.tokens(), C});
   parallel_for(B, 16, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin * n; t < end * n; ++t) {
       const float* from = t % n == 0 ? first.data() : x.data() + (t - t / n - 1) * C;
-      const float* position = positions.data() + t % n * C;
-      for (int64_t c = 0; c < C; ++c) y.data()[t * C + c] = from[c] + position[c];
+      const float* position = positions ? positions.data() + t % n * C : nullptr;
+      for (int64_t c = 0; c < C; ++c) y.data()[t * C + c] = position ? from[c] + position[c] : from[c];
     }
   });
   on_backward(y, {x, first, positions}, [x, first, positions, spans, B, n, C](const Tensor& dy) {

@@ -149,8 +149,9 @@ Tensor linear(const Tensor& x, const LinearWeight& w, Activation act) {
   };
   const Finish finish(finish_tile);
   detail::linear_forward(pre.data(), ld, detail::rows_of(x), w, act == Activation::kNone ? nullptr : &finish);
-  on_backward(y, {x, w.weight, w.bias}, [x, w, pre, act, precision](const Tensor& dy) {
-    const Tensor dpre = through_activation(dy, pre, act);
+  const Tensor kept = act == Activation::kNone ? Tensor() : pre;
+  on_backward(y, {x, w.weight, w.bias}, [x, w, kept, act, precision](const Tensor& dy) {
+    const Tensor dpre = through_activation(dy, kept, act);
     detail::linear_backward_weight(w, detail::rows_of(x), detail::rows_of(dpre), precision);
     detail::linear_backward_input(x.grad_target(), detail::rows_of(dpre), w, precision);
   });
@@ -162,7 +163,9 @@ Tensor linear_side_by_side(const Tensor& x, std::span<const LinearWeight> maps) 
   std::array<Tensor, detail::Node::kMaxInputs> inputs;
   int n = 0;
   inputs[n++] = x;
-  if (maps.empty() || maps.size() > SideBySide::kMost) fail("[linear_side_by_side] {} maps", maps.size());
+  if (maps.empty() || maps.size() > SideBySide::kMost) {
+    fail("[linear_side_by_side] {} maps: expected 1 to {}", maps.size(), SideBySide::kMost);
+  }
   for (const LinearWeight& map : maps) {
     detail::check_linear("linear_side_by_side", x, map);
     all.held[all.count++] = map;

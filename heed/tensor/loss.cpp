@@ -1,16 +1,15 @@
 #include "heed/kernels/loss.h"
 
 #include "heed/kernels/elementwise.h"
+#include "heed/tensor/linear.h"
 #include "heed/tensor/op_check.h"
-#include "heed/tensor/ops.h"
 
 namespace heed {
 
 LossResult vocabulary_loss(const Tensor& x_in, const LinearWeight& w, std::span<const int32_t> targets, const LossArgs& args) {
   const Tensor x = contiguous(x_in);
-  check_columns("vocabulary_loss", "input", x, w.in());
+  detail::check_linear("vocabulary_loss", x, w);
   check_rows("vocabulary_loss", "input", x, static_cast<int64_t>(targets.size()));
-  if (w.bias) check_shape("vocabulary_loss", "bias", w.bias, {w.out()});
   if (!(args.smoothing >= 0 && args.smoothing < 1)) fail("[vocabulary_loss] smoothing {}: expected 0 <= s < 1", args.smoothing);
   LossResult result;
   for (const int32_t target : targets) {
@@ -20,7 +19,7 @@ LossResult vocabulary_loss(const Tensor& x_in, const LinearWeight& w, std::span<
   const int64_t T = x.rows();
   const float scale = args.scale != 0 ? args.scale : result.rows ? 1.0f / static_cast<float>(result.rows) : 0.0f;
   const Tensor row_loss = Tensor::empty({T}), row_nll = Tensor::empty({T});
-  const bool training = grad_enabled() && (x.requires_grad() || w.weight.requires_grad());
+  const bool training = grad_enabled() && (x.requires_grad() || w.weight.requires_grad() || (w.bias && w.bias.requires_grad()));
   const Tensor dx = training && x.requires_grad() ? Tensor::empty(x.shape()) : Tensor();
   const GradTarget dw = training ? w.weight.zeroed_grad_target() : GradTarget{};
   const GradTarget db = training && w.bias ? w.bias.zeroed_grad_target() : GradTarget{};

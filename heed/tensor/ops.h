@@ -141,8 +141,8 @@ struct RotaryTable {
 };
 Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& table, const Spans& spans);
 
-// Images: x (B n, C) patches of B images; each image gets `first` (C) as its row 0, and every row its position:
-// (B (n + 1), C). `spans` are those of the result.
+// Images: x (B n, C) patches of B images; each image gets `first` (C) as its row 0, and every row its position where
+// positions are given: (B (n + 1), C). `spans` are those of the result.
 Tensor with_class_row(const Tensor& x, const Tensor& first, const Tensor& positions, const Spans& spans);
 
 // Each head's columns times its gain; a gain of 0 silences the head.

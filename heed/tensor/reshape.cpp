@@ -1,5 +1,5 @@
 #include <algorithm>
-#include <vector>
+#include <array>
 
 #include "heed/tensor/op_check.h"
 #include "heed/tensor/ops.h"
@@ -72,7 +72,9 @@ Tensor transpose(const Tensor& x_in, int first, int second) {
 }
 
 Tensor concat_rows(std::span<const Tensor> parts) {
+  constexpr size_t kMost = detail::Node::kMaxInputs;
   if (parts.empty()) fail("[concat_rows] nothing to join");
+  if (parts.size() > kMost) fail("[concat_rows] {} parts: at most {}", parts.size(), kMost);
   const int64_t C = parts[0].cols();
   int64_t T = 0;
   for (const Tensor& part : parts) {
@@ -86,9 +88,12 @@ Tensor concat_rows(std::span<const Tensor> parts) {
     at += part.rows() * C;
   }
   if (detail::record(y, parts.data(), static_cast<int>(parts.size()))) {
-    auto back = [inputs = std::vector<Tensor>(parts.begin(), parts.end()), C](const Tensor& dy) {
+    std::array<Tensor, kMost> inputs;
+    std::copy(parts.begin(), parts.end(), inputs.begin());
+    auto back = [inputs, C](const Tensor& dy) {
       int64_t row = 0;
       for (const Tensor& x : inputs) {
+        if (!x) break;
         x.add_grad(Tensor::view_of(dy.node()->values, dy.node()->offset + row * C, x.shape()));
         row += x.rows();
       }

@@ -23,11 +23,13 @@ Tensor gate(const Tensor& gate_in, const Tensor& up_in, Activation act) {
   Tensor y = Tensor::empty(g.shape());
   kernels::gate(y.data(), g.data(), up.data(), g.numel(), act);
   on_backward(y, {g, up}, [g, up, act](const Tensor& dy) {
-    const Tensor unwanted_gate = g.requires_grad() ? Tensor() : Tensor::empty(g.shape());
-    const Tensor unwanted_up = up.requires_grad() ? Tensor() : Tensor::empty(g.shape());
-    const GradTarget dg = unwanted_gate ? GradTarget{unwanted_gate.data(), 0, false} : g.grad_target();
-    const GradTarget du = unwanted_up ? GradTarget{unwanted_up.data(), 0, false} : up.grad_target();
+    // Apart is what nobody wants, and the second gradient of a tensor in both roles.
+    const Tensor gate_apart = g.requires_grad() ? Tensor() : Tensor::empty(g.shape());
+    const Tensor up_apart = up.requires_grad() && !share_gradient(g, up) ? Tensor() : Tensor::empty(g.shape());
+    const GradTarget dg = gate_apart ? GradTarget{gate_apart.data(), 0, false} : g.grad_target();
+    const GradTarget du = up_apart ? GradTarget{up_apart.data(), 0, false} : up.grad_target();
     kernels::gate_backward({g.numel(), g.data(), up.data(), dy.data(), dg.data, du.data, dg.accumulate, du.accumulate, act});
+    if (up_apart) up.add_grad(up_apart);
   });
   return y;
 }

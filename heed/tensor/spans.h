@@ -21,10 +21,10 @@ class Spans {
   int64_t tokens() const { return data_ ? data_->offsets.back() : 0; }
   int64_t length(int64_t sequence) const { return data_->offsets[sequence + 1] - data_->offsets[sequence]; }
   int64_t longest() const { return data_ ? data_->longest : 0; }
-  const int32_t* offsets() const { return data_->offsets.data(); }
-  const uint32_t* ids() const { return data_->ids.data(); }
-  const uint32_t* positions() const { return data_->position.data(); }  // of each row in its sequence
-  kernels::RowIds row_ids() const { return {data_->sequence.data(), data_->position.data()}; }
+  const int32_t* offsets() const { return data_ ? data_->offsets.data() : nullptr; }
+  const uint32_t* ids() const { return data_ ? data_->ids.data() : nullptr; }
+  const uint32_t* positions() const { return data_ ? data_->position.data() : nullptr; }  // of each row in its sequence
+  kernels::RowIds row_ids() const { return {data_ ? data_->sequence.data() : nullptr, positions()}; }
 
  private:
   struct Data {

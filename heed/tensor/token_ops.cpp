@@ -12,11 +12,6 @@ namespace {
 Tensor new_mask(int64_t T, int64_t C) { return Tensor::empty({T, 2 * kernels::mask_words(C)}); }
 uint64_t* bits(const Tensor& mask) { return reinterpret_cast<uint64_t*>(mask.data()); }
 
-void check_dropout(const char* op, const Tensor& x, const Spans& spans, const Dropout& how) {
-  if (!(how.p >= 0 && how.p < 1)) fail("[{}] probability {}: expected 0 <= p < 1", op, how.p);
-  if (how.p > 0) check_rows(op, "input", x, spans.tokens());
-}
-
 }  // namespace
 
 Tensor embedding(const Tensor& table, std::span<const int32_t> ids, const EmbeddingArgs& args) {
@@ -84,7 +79,7 @@ Tensor residual(const Tensor& x_in, const Tensor& f_in, const Spans& spans, cons
 Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& table, const Spans& spans) {
   check_rows("rotary", "input", x, spans.tokens());
   const int64_t T = x.rows(), turned = 2 * table.cos.cols();
-  if (heads <= 0 || x.cols() % heads != 0) fail("[rotary] {} features by {} heads", x.cols(), heads);
+  if (heads <= 0 || x.cols() % heads != 0) fail("[rotary] {} features by {} heads: not divisible", x.cols(), heads);
   const int64_t D = x.cols() / heads;
   if (turned > D) fail("[rotary] the table turns {} features: a head has {}", turned, D);
   if (spans.longest() > table.cos.rows()) {
@@ -104,7 +99,9 @@ Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& table, const Sp
 
 Tensor scale_heads(const Tensor& x_in, std::span<const float> gains) {
   const int64_t H = static_cast<int64_t>(gains.size());
-  if (H == 0 || x_in.cols() % H != 0) fail("[scale_heads] {} gains for {} features", H, x_in.cols());
+  if (H == 0 || x_in.cols() % H != 0) {
+    fail("[scale_heads] {} gains for {} features: expected a divisor", H, x_in.cols());
+  };
   const int64_t D = x_in.cols() / H;
   Tensor row = Tensor::empty({x_in.cols()});
   for (int64_t c = 0; c < x_in.cols(); ++c) row.data()[c] = gains[c / D];
