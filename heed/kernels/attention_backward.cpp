@@ -326,6 +326,9 @@ void announce(const Attention& a, const AttentionBackward& b, int64_t sequence, 
   const int64_t group = a.heads / a.kv_heads;
   const Head h = head_of(a, sequence, kv_head * group);
   if (h.nk > kKeyTile || h.nq > kKeyTile) return;
+  if (b.dq.data) ahead.add(b.dq.data + h.q_row * b.dq.ld + h.head * a.D, b.dq.ld, h.nq, group * a.D);
+  if (b.dk.data) ahead.add(b.dk.data + h.k_row * b.dk.ld + kv_head * a.D, b.dk.ld, h.nk, a.D);
+  if (b.dv.data) ahead.add(b.dv.data + h.k_row * b.dv.ld + kv_head * a.Dv, b.dv.ld, h.nk, a.Dv);
   ahead.add(b.v.data + h.k_row * b.v.ld + kv_head * a.Dv, b.v.ld, h.seen, a.Dv);
   ahead.add(b.k.data + h.k_row * b.k.ld + kv_head * a.D, b.k.ld, h.seen, a.D);
   ahead.add(b.dout.data + h.q_row * b.dout.ld + h.head * a.Dv, b.dout.ld, h.nq, group * a.Dv);

@@ -93,6 +93,7 @@ void announce(const Attention& a, const AttentionForward& f, const Span& span, i
   const Head h = head_of(a, span.sequence, kv_head * (a.heads / a.kv_heads));
   if (h.nk > kKeyTile || h.nq > kKeyTile) return;
   const int64_t group = a.heads / a.kv_heads;
+  ahead.add(f.out + (h.q_row + span.first) * f.out_ld + h.head * a.Dv, f.out_ld, span.last - span.first, group * a.Dv);
   ahead.add(f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv);
   ahead.add(f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D);
   ahead.add(f.q.data + (h.q_row + span.first) * f.q.ld + h.head * a.D, f.q.ld, span.last - span.first, group * a.D);
