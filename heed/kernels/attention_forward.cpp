@@ -106,7 +106,7 @@ void forward_span(const Attention& a, const AttentionForward& f, const Span& spa
   const int64_t readers = (span.last - span.first) * group;
   const Rows keys{f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D};
   const Rows values{f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv};
-  const KeysValues kv{readers <= kQueryBlock ? keys : rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
+  const KeysValues kv{readers <= kInPlace ? keys : rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
   for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     h = head_of(a, span.sequence, head);
     h.ahead = &ahead;
