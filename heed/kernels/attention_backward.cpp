@@ -304,7 +304,7 @@ void fold_line(const Head& h, const float* dline, float* table) {
   for (int64_t i = 0; i < h.nq + h.nk - 1; ++i) table[relative_entry(a, h.nk - 1 - i - h.shift)] += dline[i];
 }
 
-// Sums go straight to their place when every key is written once, else by way of the room.
+// Sums go straight to their place when they are few, else by way of the room.
 Sums place_sums(const HeadsOut& to, int64_t row, int64_t column, int64_t padded, float* room) {
   if (!to.data) return {};
   return room ? Sums{room, padded} : Sums{to.data + row * to.ld + column, to.ld};
@@ -326,6 +326,9 @@ void announce(const Attention& a, const AttentionBackward& b, int64_t sequence, 
   const int64_t group = a.heads / a.kv_heads;
   const Head h = head_of(a, sequence, kv_head * group);
   if (h.nk > kKeyTile || h.nq > kKeyTile) return;
+  if (b.dq.data) ahead.add(b.dq.data + h.q_row * b.dq.ld + h.head * a.D, b.dq.ld, h.nq, group * a.D);
+  if (b.dk.data) ahead.add(b.dk.data + h.k_row * b.dk.ld + kv_head * a.D, b.dk.ld, h.nk, a.D);
+  if (b.dv.data) ahead.add(b.dv.data + h.k_row * b.dv.ld + kv_head * a.Dv, b.dv.ld, h.nk, a.Dv);
   ahead.add(b.v.data + h.k_row * b.v.ld + kv_head * a.Dv, b.v.ld, h.seen, a.Dv);
   ahead.add(b.k.data + h.k_row * b.k.ld + kv_head * a.D, b.k.ld, h.seen, a.D);
   ahead.add(b.dout.data + h.q_row * b.dout.ld + h.head * a.Dv, b.dout.ld, h.nq, group * a.Dv);
@@ -342,8 +345,8 @@ void backward_piece(Task& task, int64_t sequence, int64_t kv_head, float* tables
   const int64_t queries = piece.q_last - piece.q_first;
   task.keys = rows_for_product({b.k.data + h.k_row * b.k.ld + kv_head * a.D, b.k.ld, h.seen, a.D}, queries * group, room.keys);
   task.values = {b.v.data + h.k_row * b.v.ld + kv_head * a.Dv, b.v.ld, h.seen, a.Dv};
-  if (queries * group > kQueryBlock) task.values = rows_for_product(task.values, queries * group, room.values);
-  const bool direct = a.D % kWidth == 0 && a.Dv % kWidth == 0 && queries * group <= kQueryBlock && b.dk.accumulate == b.dv.accumulate;
+  if (queries * group > kInPlace) task.values = rows_for_product(task.values, queries * group, room.values);
+  const bool direct = a.D % kWidth == 0 && a.Dv % kWidth == 0 && queries * group <= kInPlace && b.dk.accumulate == b.dv.accumulate;
   if (piece.keys) {
     task.dk = place_sums(b.dk, h.k_row, kv_head * a.D, room.D, direct ? nullptr : room.dk);
     task.dv = place_sums(b.dv, h.k_row, kv_head * a.Dv, room.Dv, direct ? nullptr : room.dv);

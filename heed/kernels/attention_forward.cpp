@@ -93,6 +93,7 @@ void announce(const Attention& a, const AttentionForward& f, const Span& span, i
   const Head h = head_of(a, span.sequence, kv_head * (a.heads / a.kv_heads));
   if (h.nk > kKeyTile || h.nq > kKeyTile) return;
   const int64_t group = a.heads / a.kv_heads;
+  ahead.add(f.out + (h.q_row + span.first) * f.out_ld + h.head * a.Dv, f.out_ld, span.last - span.first, group * a.Dv);
   ahead.add(f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv);
   ahead.add(f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D);
   ahead.add(f.q.data + (h.q_row + span.first) * f.q.ld + h.head * a.D, f.q.ld, span.last - span.first, group * a.D);
@@ -105,7 +106,7 @@ void forward_span(const Attention& a, const AttentionForward& f, const Span& spa
   const int64_t readers = (span.last - span.first) * group;
   const Rows keys{f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D};
   const Rows values{f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv};
-  const KeysValues kv{readers <= kQueryBlock ? keys : rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
+  const KeysValues kv{readers <= kInPlace ? keys : rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
   for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     h = head_of(a, span.sequence, head);
     h.ahead = &ahead;
