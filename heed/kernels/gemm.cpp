@@ -27,7 +27,7 @@ struct Plan {
   bool copied_a;  // rows of a whose stride is a power of two fall on each other in L1
 };
 
-constexpr int64_t kBlockK = 256, kWholeK = 384;
+constexpr int64_t kBlockK = 512, kWholeK = 768;
 constexpr int64_t kPanelRows = 192, kAloneRows = 384;      // of a panel that finds b packed, that packs it
 constexpr int64_t kPackedFloats = int64_t{8} << 20;        // of b at most
 constexpr int64_t kWorthThreads = int64_t{1} << 20;        // multiply-adds: a few microseconds
