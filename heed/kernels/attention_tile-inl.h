@@ -45,7 +45,7 @@ class Ahead {
     int64_t ld, rows, lines;
   };
   static constexpr int64_t kLine = 16;
-  static constexpr int kMost = 8;
+  static constexpr int kMost = 12;
   int count_ = 0;
   int64_t row_ = 0;
   Area list_[kMost];
@@ -173,12 +173,16 @@ inline void transpose(const Rows& from, float* to, int64_t to_row, float scale) 
 
 // A copy with rows of to_row floats, a multiple of 16, zeros behind the columns.
 inline void copy_rows(const Rows& from, float* to, int64_t to_row, float scale = 1.0f) {
+  constexpr int64_t kAheadRows = 8;
   const F16 factor = set(scale);
   const int64_t whole = from.columns / kWidth * kWidth;
   for (int64_t r = 0; r < from.rows; ++r) {
     const float* x = from.data + r * from.ld;
     float* y = to + r * to_row;
-    for (int64_t c = 0; c < whole; c += kWidth) store(factor * load(x + c), y + c);
+    for (int64_t c = 0; c < whole; c += kWidth) {
+      __builtin_prefetch(x + kAheadRows * from.ld + c);
+      store(factor * load(x + c), y + c);
+    }
     if (whole < to_row) store(factor * load_n(x + whole, from.columns - whole), y + whole);
   }
 }
@@ -194,10 +198,12 @@ inline Rows rows_for_product(const Rows& from, int64_t readers, float* room) {
 
 // to (+)= from; from has rows of whole vectors.
 inline void write_rows(const Rows& from, float* to, int64_t to_row, bool accumulate) {
+  constexpr int64_t kAheadRows = 8;
   for (int64_t r = 0; r < from.rows; ++r) {
     const float* x = from.data + r * from.ld;
     float* y = to + r * to_row;
     for (int64_t c = 0; c < from.columns; c += kWidth) {
+      __builtin_prefetch(y + kAheadRows * to_row + c, 1);
       const int64_t n = std::min<int64_t>(kWidth, from.columns - c);
       if (n == kWidth) {
         store(accumulate ? load(y + c) + load(x + c) : load(x + c), y + c);
