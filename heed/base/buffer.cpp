@@ -23,20 +23,20 @@ struct alignas(kAlign) Header {
   size_t bytes;
 };
 
-// Four sizes in every power of two: at most a fifth of a block is wasted.
-constexpr int kClasses = 4 * 40;
+// Eight sizes in every power of two: at most a ninth of a block is wasted.
+constexpr int kSteps = 8, kClasses = kSteps * 40;
 
 int class_of(size_t bytes) {
-  const size_t units = std::max<size_t>(4, (bytes + kAlign - 1) / kAlign);
+  const size_t units = std::max<size_t>(kSteps, (bytes + kAlign - 1) / kAlign);
   const int power = std::bit_width(units) - 1;  // 2^power <= units < 2^(power+1)
-  const size_t quarter = size_t{1} << (power - 2);
-  const size_t step = (units - (size_t{1} << power) + quarter - 1) / quarter;  // 4: the next power
-  return 4 * power + static_cast<int>(step);
+  const size_t eighth = size_t{1} << (power - 3);
+  const size_t step = (units - (size_t{1} << power) + eighth - 1) / eighth;  // 8: the next power
+  return kSteps * power + static_cast<int>(step);
 }
 
 size_t bytes_of(int size_class) {
-  const size_t quarter = size_t{1} << (size_class / 4 - 2);
-  return (4 + static_cast<size_t>(size_class % 4)) * quarter * kAlign;
+  const size_t eighth = size_t{1} << (size_class / kSteps - 3);
+  return static_cast<size_t>(kSteps + size_class % kSteps) * eighth * kAlign;
 }
 
 // Large blocks ask for huge pages: products walk down columns, and a page of 4 KB holds only one row of them.
@@ -55,6 +55,7 @@ class Pool {
     const int size_class = class_of(bytes);
     if (size_class >= kClasses) fail("[memory] cannot allocate {} bytes", bytes);
     if (Header* header = reuse(size_class)) return header + 1;
+    drop_outgrown(size_class);
     const size_t size = bytes_of(size_class);
     auto* header = static_cast<Header*>(from_system(size + sizeof(Header)));
     if (!header) fail("[memory] cannot allocate {} bytes", bytes);
@@ -101,7 +102,7 @@ class Pool {
   // A block up to half as large again also serves: ragged batches differ in size from step to step.
   Header* reuse(int size_class) {
     std::lock_guard lock(mutex_);
-    for (int c = size_class; c < std::min(kClasses, size_class + 3); ++c) {
+    for (int c = size_class; c <= std::min(kClasses - 1, size_class + kSteps / 2); ++c) {
       if (Header* header = free_[c]) {
         free_[c] = header->next;
         used(static_cast<int64_t>(header->bytes));
@@ -109,6 +110,21 @@ class Pool {
       }
     }
     return nullptr;
+  }
+
+  // Batches that grow ask for ever larger blocks: one that became too small makes room for the new one.
+  void drop_outgrown(int size_class) {
+    constexpr size_t kWorth = size_t{1} << 20;
+    if (bytes_of(size_class) < kWorth) return;
+    std::lock_guard lock(mutex_);
+    for (int c = size_class - 1; c >= size_class - kSteps / 2; --c) {
+      if (Header* header = free_[c]) {
+        free_[c] = header->next;
+        stats_.bytes_held -= static_cast<int64_t>(header->bytes);
+        std::free(header);
+        return;
+      }
+    }
   }
 
   void used(int64_t bytes) {

@@ -3,6 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "heed/base/buffer.h"
 #include "heed/base/threads.h"
 #include "heed/cli/arguments.h"
 #include "heed/cli/bench.h"
@@ -66,7 +67,8 @@ nlohmann::json to_json(const Result& r, const Workload& w, const Options& option
           {"steps", r.rate.size()},
           {"parameters", w.parameters->count()},
           {"loss", {{"first", r.first_loss}, {"last", r.last_loss}}},
-          {"peak_memory_bytes", peak_memory()}};
+          {"peak_memory_bytes", peak_memory()},
+          {"buffers", {{"peak_used_bytes", pool_stats().peak_used}, {"held_bytes", pool_stats().bytes_held}}}};
 }
 
 std::string to_text(const nlohmann::json& j, const std::string& unit) {
