@@ -253,7 +253,7 @@ Known prepare_block(const Task& task, const Head& h, const Block& b) {
   const Room& room = *task.room;
   const int64_t row = h.q_row + b.first;
   const auto rows_of = [&](const Heads& x, int64_t columns) {
-    return Rows{x.data + row * x.ld + h.head * columns, x.ld, b.rows, columns};
+    return Rows{place(x, row, h.head * columns), x.ld, b.rows, columns};
   };
   const Rows q = rows_of(task.b->q, a.D), dout = rows_of(task.b->dout, a.Dv), out = rows_of(task.b->out, a.Dv);
   const float stay = 1.0f / (1.0f - a.dropout.p);
@@ -281,7 +281,7 @@ void backward_block(Task& task, const Head& h, const Block& b) {
   const Room& room = *task.room;
   const int64_t seen = keys_of(h, b), last = std::min(seen, task.piece.k_last);
   const HeadsOut& dq = task.b->dq;
-  float* to = dq.data + (h.q_row + b.first) * dq.ld + h.head * a.D;
+  float* to = place(dq, h.q_row + b.first, h.head * a.D);
   // Written once, sums go straight to their place.
   const bool direct = a.D % kWidth == 0 && in_one_tile(h, b) && !dq.accumulate;
   task.dq = direct ? Sums{to, dq.ld} : Sums{room.dq, room.D};
@@ -307,7 +307,7 @@ void fold_line(const Head& h, const float* dline, float* table) {
 // Sums go straight to their place when they are few, else by way of the room.
 Sums place_sums(const HeadsOut& to, int64_t row, int64_t column, int64_t padded, float* room) {
   if (!to.data) return {};
-  return room ? Sums{room, padded} : Sums{to.data + row * to.ld + column, to.ld};
+  return room ? Sums{room, padded} : Sums{place(to, row, column), to.ld};
 }
 
 void finish_sums(const Task& task, const Head& h, const Sums& sums, const HeadsOut& to, int64_t columns, bool direct) {
@@ -318,24 +318,24 @@ void finish_sums(const Task& task, const Head& h, const Sums& sums, const HeadsO
   }
   if (direct) return;
   write_rows({sums.data + first * sums.ld, sums.ld, last - first, columns},
-             to.data + (h.k_row + first) * to.ld + h.kv_head * columns, to.ld, to.accumulate);
+             place(to, h.k_row + first, h.kv_head * columns), to.ld, to.accumulate);
 }
 
 // Asks for what a block of queries touches: `rows` rows from `row` on.
 void announce_queries(const Attention& a, const AttentionBackward& b, int64_t head, int64_t row, int64_t rows, Ahead& ahead) {
-  if (b.dq.data) ahead.add(b.dq.data + row * b.dq.ld + head * a.D, b.dq.ld, rows, a.D);
-  ahead.add(b.dout.data + row * b.dout.ld + head * a.Dv, b.dout.ld, rows, a.Dv);
-  ahead.add(b.q.data + row * b.q.ld + head * a.D, b.q.ld, rows, a.D);
+  if (b.dq.data) ahead.add(place(b.dq, row, head * a.D), b.dq.ld, rows, a.D);
+  ahead.add(place(b.dout, row, head * a.Dv), b.dout.ld, rows, a.Dv);
+  ahead.add(place(b.q, row, head * a.D), b.q.ld, rows, a.D);
 }
 
 // Asks for what a piece of work touches first.
 void announce(const Attention& a, const AttentionBackward& b, int64_t sequence, int64_t kv_head, Ahead& ahead) {
   const Head h = head_of(a, sequence, kv_head * (a.heads / a.kv_heads));
   const int64_t keys = std::min(h.nk, kAnnounced);
-  if (b.dk.data && h.nq <= kInPlace) ahead.add(b.dk.data + h.k_row * b.dk.ld + kv_head * a.D, b.dk.ld, keys, a.D);
-  if (b.dv.data && h.nq <= kInPlace) ahead.add(b.dv.data + h.k_row * b.dv.ld + kv_head * a.Dv, b.dv.ld, keys, a.Dv);
-  ahead.add(b.v.data + h.k_row * b.v.ld + kv_head * a.Dv, b.v.ld, keys, a.Dv);
-  ahead.add(b.k.data + h.k_row * b.k.ld + kv_head * a.D, b.k.ld, keys, a.D);
+  if (b.dk.data && h.nq <= kInPlace) ahead.add(place(b.dk, h.k_row, kv_head * a.D), b.dk.ld, keys, a.D);
+  if (b.dv.data && h.nq <= kInPlace) ahead.add(place(b.dv, h.k_row, kv_head * a.Dv), b.dv.ld, keys, a.Dv);
+  ahead.add(place(b.v, h.k_row, kv_head * a.Dv), b.v.ld, keys, a.Dv);
+  ahead.add(place(b.k, h.k_row, kv_head * a.D), b.k.ld, keys, a.D);
   announce_queries(a, b, h.head, h.q_row, std::min(kQueryBlock, h.nq), ahead);
 }
 
@@ -347,8 +347,8 @@ void backward_piece(Task& task, int64_t sequence, int64_t kv_head, float* tables
   const int64_t group = a.heads / a.kv_heads;
   Head h = head_of(a, sequence, kv_head * group);
   const int64_t queries = piece.q_last - piece.q_first;
-  task.keys = rows_for_product({b.k.data + h.k_row * b.k.ld + kv_head * a.D, b.k.ld, h.seen, a.D}, queries * group, room.keys);
-  task.values = {b.v.data + h.k_row * b.v.ld + kv_head * a.Dv, b.v.ld, h.seen, a.Dv};
+  task.keys = rows_for_product({place(b.k, h.k_row, kv_head * a.D), b.k.ld, h.seen, a.D}, queries * group, room.keys);
+  task.values = {place(b.v, h.k_row, kv_head * a.Dv), b.v.ld, h.seen, a.Dv};
   if (queries * group > kInPlace) task.values = rows_for_product(task.values, queries * group, room.values);
   const bool direct = a.D % kWidth == 0 && a.Dv % kWidth == 0 && queries * group <= kInPlace && b.dk.accumulate == b.dv.accumulate;
   if (piece.keys) {
@@ -369,7 +369,7 @@ void backward_piece(Task& task, int64_t sequence, int64_t kv_head, float* tables
       if (rows > 0) {
         announce_queries(a, b, head, h.q_row + next, rows, *task.ahead);
         if (keys_of(h, block_of(next, piece.q_last)) > kKeyTile) {
-          task.ahead->add(b.out.data + (h.q_row + next) * b.out.ld + head * a.Dv, b.out.ld, rows, a.Dv);
+          task.ahead->add(place(b.out, h.q_row + next, head * a.Dv), b.out.ld, rows, a.Dv);
         }
       }
       backward_block(task, h, block_of(first, piece.q_last));

@@ -58,7 +58,7 @@ struct KeysValues {
 void forward_block(const Head& h, const Block& b, const AttentionForward& f, const KeysValues& kv, const Room& room) {
   const Attention& a = *h.a;
   const Rows out{room.out, round_up(a.Dv, kWidth), b.rows, a.Dv};
-  transpose({f.q.data + (h.q_row + b.first) * f.q.ld + h.head * a.D, f.q.ld, b.rows, a.D}, room.q_turned, b.stride(),
+  transpose({place(f.q, h.q_row + b.first, h.head * a.D), f.q.ld, b.rows, a.D}, room.q_turned, b.stride(),
             a.scale * h.unit);
   Running run = nothing_yet();
   alignas(64) float factor[kQueryBlock];
@@ -90,16 +90,17 @@ void forward_block(const Head& h, const Block& b, const AttentionForward& f, con
 
 // Asks for the queries and the place of the outputs of `rows` rows from `row` on.
 void announce_queries(const Attention& a, const AttentionForward& f, int64_t head, int64_t row, int64_t rows, Ahead& ahead) {
+  if (rows == 0) return;
   ahead.add(f.out + row * f.out_ld + head * a.Dv, f.out_ld, rows, a.Dv);
-  ahead.add(f.q.data + row * f.q.ld + head * a.D, f.q.ld, rows, a.D);
+  ahead.add(place(f.q, row, head * a.D), f.q.ld, rows, a.D);
 }
 
 // Asks for what a piece of work touches first.
 void announce(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, Ahead& ahead) {
   const Head h = head_of(a, span.sequence, kv_head * (a.heads / a.kv_heads));
   const int64_t keys = std::min(h.seen, kAnnounced);
-  ahead.add(f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, keys, a.Dv);
-  ahead.add(f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, keys, a.D);
+  ahead.add(place(f.v, h.k_row, kv_head * a.Dv), f.v.ld, keys, a.Dv);
+  ahead.add(place(f.k, h.k_row, kv_head * a.D), f.k.ld, keys, a.D);
   announce_queries(a, f, h.head, h.q_row + span.first, std::min(kQueryBlock, span.last - span.first), ahead);
 }
 
@@ -108,8 +109,8 @@ void forward_span(const Attention& a, const AttentionForward& f, const Span& spa
   const int64_t group = a.heads / a.kv_heads;
   Head h = head_of(a, span.sequence, kv_head * group);
   const int64_t readers = (span.last - span.first) * group;
-  const Rows keys{f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D};
-  const Rows values{f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv};
+  const Rows keys{place(f.k, h.k_row, kv_head * a.D), f.k.ld, h.seen, a.D};
+  const Rows values{place(f.v, h.k_row, kv_head * a.Dv), f.v.ld, h.seen, a.Dv};
   const KeysValues kv{readers <= kInPlace ? keys : rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
   for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     h = head_of(a, span.sequence, head);

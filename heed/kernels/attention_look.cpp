@@ -29,7 +29,7 @@ void set_unit(View& v, float unit, float* line) {
     fill_line(v.h, line);
     v.h.line = line;
   }
-  transpose({q.data + (v.h.q_row + v.b.first) * q.ld + v.h.head * a.D, q.ld, v.b.rows, a.D}, v.q_turned, v.b.stride(),
+  transpose({place(q, v.h.q_row + v.b.first, v.h.head * a.D), q.ld, v.b.rows, a.D}, v.q_turned, v.b.stride(),
             a.scale * unit);
 }
 
@@ -92,7 +92,7 @@ void write_weights(const View& v, int64_t seen, float* to) {
 
 void look_at_weights(const Attention& a, const AttentionLook& look) {
   const Head h = head_of(a, look.sequence, look.head);
-  const Rows keys{look.k.data + h.k_row * look.k.ld + h.kv_head * a.D, look.k.ld, h.seen, a.D};
+  const Rows keys{place(look.k, h.k_row, h.kv_head * a.D), look.k.ld, h.seen, a.D};
   const Scratch<float> memory((a.D + kKeyTile) * kQueryBlock), line(line_floats(h.nq, h.nk));
   for (int64_t row = 0; row < look.rows; row += kQueryBlock) {
     View v{&look, h, block_of(look.first + row, look.first + look.rows), keys, memory.data(),

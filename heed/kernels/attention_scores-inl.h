@@ -28,6 +28,12 @@ constexpr float kLog2e = 1.44269504f;
 constexpr float kLargest = std::numeric_limits<float>::max();
 constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+// Where a row's columns start; nothing where there is no matrix.
+template <class Matrix>
+HWY_INLINE auto place(const Matrix& x, int64_t row, int64_t column) {
+  return x.data ? x.data + row * x.ld + column : x.data;
+}
+
 // One sequence and head.
 struct Head {
   const Attention* a;
