@@ -91,7 +91,7 @@ std::string place(const CLI::App* app) {
   for (; app != nullptr && app->get_parent() != nullptr; app = app->get_parent()) {
     path = path.empty() ? app->get_name() : app->get_name() + " " + path;
   }
-  return "[" + (path.empty() ? "heed" : path) + "]";
+  return fmt::format("[{}]", path.empty() ? "heed" : path);
 }
 
 CLI::Option* add_whole(CLI::App* app, const std::string& flag, int64_t& value, Range range, const std::string& help) {

@@ -11,7 +11,7 @@ namespace {
 constexpr double kMargin = 28, kGap = 26, kWidest = 1180, kTitle = 21, kSubtitle = 15, kBody = 13, kSmall = 11;
 constexpr int64_t kMostCells = 256;
 
-std::string cell_text(float value, int decimals) {
+std::string cell_text(double value, int decimals) {
   if (std::isinf(value)) return value < 0 ? "−∞" : "∞";
   if (value == 0) value = 0;
   return decimals == -2 ? fmt::format("{:g}", value) : fmt::format("{:.{}f}", value, decimals);
@@ -82,7 +82,7 @@ void Page::draw_cells(Point at, const HeatPanel& panel, double cell) {
   const double line = cell > 6 ? 1 : 0;  // a hair of paper between cells, while there is room for it
   for (int64_t r = 0; r < grid.rows; ++r) {
     for (int64_t c = 0; c < grid.columns; ++c) {
-      const float value = grid.at(r, c);
+      const double value = grid.at(r, c);
       const Colour fill = std::isfinite(value) ? colour_at(panel.scale.palette, panel.scale.at(value)) : kHidden;
       const double x = at.x + static_cast<double>(c) * cell, y = at.y + static_cast<double>(r) * cell;
       scene_.items.push_back(Scene::Box{x, y, cell - line, cell - line, fill});

@@ -24,7 +24,7 @@ template <class F>
 Grid between_positions(const PositionAsk& ask, F f) {
   Grid grid{ask.length, ask.length, {}, numbered("p", ask.length), numbered("p", ask.length)};
   for (int64_t i = 0; i < ask.length; ++i) {
-    for (int64_t j = 0; j < ask.length; ++j) grid.values.push_back(static_cast<float>(f(i, j)));
+    for (int64_t j = 0; j < ask.length; ++j) grid.values.push_back(static_cast<double>(f(i, j)));
   }
   return grid;
 }
@@ -32,7 +32,7 @@ Grid between_positions(const PositionAsk& ask, F f) {
 void add_dot_products(const PositionAsk& ask, PositionTables& out) {
   out.between = between_positions(ask, [&](int64_t i, int64_t j) {
     double sum = 0;
-    for (int64_t c = 0; c < ask.dim; ++c) sum += double{out.table.at(i, c)} * out.table.at(j, c);
+    for (int64_t c = 0; c < ask.dim; ++c) sum += out.table.at(i, c) * out.table.at(j, c);
     return sum;
   });
   out.between_title = "dot products PE(p) · PE(q)";
@@ -56,7 +56,9 @@ PositionTables sinusoidal_tables(const PositionAsk& ask) {
   PositionTables out;
   out.words = "PE(p, 2i) = sin(p / 10000^(2i/d)), PE(p, 2i+1) = cos(p / 10000^(2i/d)); added to the embedding";
   out.table = empty_table(ask);
-  nn::sinusoidal(out.table.values.data(), ask.length, ask.dim);
+  std::vector<float> table(out.table.values.size());
+  nn::sinusoidal(table.data(), ask.length, ask.dim);
+  out.table.values.assign(table.begin(), table.end());
   for (int64_t c = 0; c < ask.dim; ++c) out.table.column_names.push_back(fmt::format("{}{}", c % 2 ? "cos" : "sin", c / 2));
   add_dot_products(ask, out);
   out.between_note = "they depend on the distance p - q alone";
@@ -69,7 +71,7 @@ PositionTables learned_tables(const PositionAsk& ask) {
   out.words = "one trained row a position, added to the embedding; before training it is noise (normal, deviation 0.02)";
   out.table = empty_table(ask);
   Random random(ask.seed);
-  for (float& value : out.table.values) value = 0.02f * random.normal();
+  for (double& value : out.table.values) value = 0.02f * random.normal();
   add_dot_products(ask, out);
   out.between_note = "no order in them until training finds one";
   return out;
@@ -92,7 +94,7 @@ PositionTables rotary_tables(const PositionAsk& ask) {
   for (int64_t c = 0; c < ask.dim; ++c) out.table.column_names.push_back(fmt::format("{}{}", c % 2 ? "cos" : "sin", c / 2));
   // q = k = (1, ..., 1) / sqrt(d), turned by p and q: the sum of cos((p - q) w_i).
   add_dot_products(ask, out);
-  for (float& value : out.between.values) value *= 2.0f / static_cast<float>(ask.dim);
+  for (double& value : out.between.values) value *= 2.0 / static_cast<double>(ask.dim);
   out.between_title = "score of one unit vector with itself, turned to p and to q";
   out.between_note = "it depends on the distance p - q alone";
   add_shift(ask, out);

@@ -13,10 +13,10 @@ namespace heed::cli {
 // A matrix with names for its rows and columns; without names they are counted from 0.
 struct Grid {
   int64_t rows = 0, columns = 0;
-  std::vector<float> values;  // (rows, columns)
+  std::vector<double> values;  // (rows, columns)
   std::vector<std::string> row_names, column_names;
 
-  float at(int64_t r, int64_t c) const { return values[static_cast<size_t>(r * columns + c)]; }
+  double at(int64_t r, int64_t c) const { return values[static_cast<size_t>(r * columns + c)]; }
   std::string row_name(int64_t r) const;
   std::string column_name(int64_t c) const;
 };
@@ -56,5 +56,6 @@ struct Table {
 std::string table_text(const Table& table, const Style& style);
 
 std::string heading(const Style& style, const std::string& title, const std::string& note = "");
+std::string section(const Style& style, const std::string& title, const std::string& note = "");  // after an empty line
 
 }  // namespace heed::cli

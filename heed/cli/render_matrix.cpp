@@ -17,10 +17,10 @@ std::string repeat(const std::string& text, int64_t times) {
   return all;
 }
 
-std::string number(float value, int decimals) {
+std::string number(double value, int decimals) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   if (value == 0) value = 0;  // not "-0"
-  return decimals < 0 ? fmt::format("{}", value) : fmt::format("{:.{}f}", value, decimals);
+  return decimals < 0 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{:.{}f}", value, decimals);
 }
 
 int64_t widest(const std::vector<std::string>& texts) {
@@ -53,10 +53,10 @@ std::vector<std::string> numbered(const std::string& name, int64_t count) {
 
 Scale scale_of(const Grid& grid) {
   double low = 0, high = 0;
-  for (const float value : grid.values) {
+  for (const double value : grid.values) {
     if (!std::isfinite(value)) continue;
-    low = std::min<double>(low, value);
-    high = std::max<double>(high, value);
+    low = std::min(low, value);
+    high = std::max(high, value);
   }
   if (low >= 0) return {Palette::kSequential, 0, high > 0 ? high : 1};
   const double reach = std::max(-low, high);
@@ -84,16 +84,16 @@ std::string matrix_text(const Grid& grid, const Style& style, int decimals) {
     }
   }
   const std::vector<int64_t> columns = shown(grid.columns, (style.columns - name_width - 4) / (cell + 2));
-  std::string text = "  " + std::string(static_cast<size_t>(name_width), ' ') + "  ";
-  for (const int64_t c : columns) text += "  " + pad_left(c < 0 ? "..." : grid.column_name(c), c < 0 ? 3 : cell);
+  std::string text(static_cast<size_t>(name_width + 4), ' ');
+  for (const int64_t c : columns) text += pad_left(c < 0 ? "..." : grid.column_name(c), c < 0 ? 5 : cell + 2);
   text += "\n";
   for (const int64_t r : rows) {
-    text += "  " + pad_left(r < 0 ? "..." : grid.row_name(r), name_width) + " │";
+    text += pad_left(r < 0 ? "..." : grid.row_name(r), name_width + 2) + " │";
     for (const int64_t c : columns) {
       if (c < 0) {
         text += "  ...";
       } else {
-        text += "  " + pad_left(r < 0 ? "..." : number(grid.at(r, c), decimals), cell);
+        text += pad_left(r < 0 ? "..." : number(grid.at(r, c), decimals), cell + 2);
       }
     }
     text += "\n";
@@ -113,23 +113,23 @@ std::string heat_text(const Grid& grid, const Style& style, const Scale& scale) 
   std::string text;
   if (named) {
     text += std::string(static_cast<size_t>(name_width + 4), ' ');
-    for (const int64_t c : columns) text += pad_right(" " + grid.column_name(c), cell);
+    for (const int64_t c : columns) text += pad_right(fmt::format(" {}", grid.column_name(c)), cell);
     text += "\n";
   }
   for (const int64_t r : rows) {
-    text += "  " + pad_left(r < 0 ? "..." : grid.row_name(r), name_width) + "  ";
+    text += pad_left(r < 0 ? "..." : grid.row_name(r), name_width + 2) + "  ";
     for (const int64_t c : columns) {
       if (r < 0 || c < 0) {
         text += pad_right(std::string(static_cast<size_t>(std::min<int64_t>(cell, 3)), '.'), cell);
         continue;
       }
-      const float value = grid.at(r, c);
+      const double value = grid.at(r, c);
       const double at = std::isfinite(value) ? std::clamp(scale.at(value), 0.0, 1.0) : 0;
       if (style.depth == Style::kPlain) {
         text += repeat(std::isfinite(value) ? kShades[std::min(4, static_cast<int>(at * 5))] : "·", cell);
       } else {
         const Colour colour = std::isfinite(value) ? colour_at(scale.palette, at) : kHidden;
-        text += on_background(style, colour, pad_right(cell >= 6 ? " " + number(value, 2) : "", cell));
+        text += on_background(style, colour, pad_right(cell >= 6 ? fmt::format(" {}", number(value, 2)) : "", cell));
       }
     }
     text += "\n";
@@ -154,7 +154,7 @@ std::string table_text(const Table& table, const Style& style) {
     std::string text;
     for (size_t c = 0; c < cells.size(); ++c) {
       const bool right = c < table.right.size() && table.right[c];
-      text += "  " + (right ? pad_left(cells[c], widths[c]) : pad_right(cells[c], widths[c]));
+      text += fmt::format("  {}", right ? pad_left(cells[c], widths[c]) : pad_right(cells[c], widths[c]));
     }
     while (!text.empty() && text.back() == ' ') text.pop_back();
     return text;
@@ -168,7 +168,11 @@ std::string table_text(const Table& table, const Style& style) {
 }
 
 std::string heading(const Style& style, const std::string& title, const std::string& note) {
-  return bold(style, title) + (note.empty() ? "" : "  " + in_colour(style, kSoftInk, note)) + "\n";
+  return fmt::format("{}{}{}\n", bold(style, title), note.empty() ? "" : "  ", in_colour(style, kSoftInk, note));
+}
+
+std::string section(const Style& style, const std::string& title, const std::string& note) {
+  return fmt::format("\n{}", heading(style, title, note));
 }
 
 }  // namespace heed::cli

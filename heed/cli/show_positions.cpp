@@ -39,16 +39,16 @@ class PositionsShow : public Show {
   std::string text(const Style& style) const override {
     std::string out = heading(style, fmt::format("Positions: {}", ask_.kind)) + tables_.words + "\n";
     if (tables_.table.rows > 0) {
-      out += "\n" + heading(style, "table", fmt::format("({}, {})", ask_.length, ask_.dim));
+      out += section(style, "table", fmt::format("({}, {})", ask_.length, ask_.dim));
       out += matrix_text(tables_.table, style);
-      out += "\n" + heading(style, "heat map", "a row a position, a column a feature");
+      out += section(style, "heat map", "a row a position, a column a feature");
       out += heat_text(tables_.table, style, scale_of(tables_.table));
       out += waves_text(style);
     }
     if (!tables_.slopes.empty()) {
-      out += "\n" + heading(style, "slopes", "of each head") + matrix_text(slopes_grid(), style);
+      out += section(style, "slopes", "of each head") + matrix_text(slopes_grid(), style);
     }
-    out += "\n" + heading(style, tables_.between_title, tables_.between_note);
+    out += section(style, tables_.between_title, tables_.between_note);
     out += matrix_text(tables_.between, style, ask_.kind == "t5" ? 0 : ask_.kind == "learned" ? 6 : 4);
     out += heat_text(tables_.between, style, scale_of(tables_.between));
     return out + shift_text(style);
@@ -105,16 +105,16 @@ class PositionsShow : public Show {
   bool shift_tried() const { return !tables_.turns.empty() && ask_.length > ask_.shift; }
 
   Grid slopes_grid() const {
-    return {1, static_cast<int64_t>(tables_.slopes.size()), tables_.slopes, {"slope"},
+    return {1, static_cast<int64_t>(tables_.slopes.size()), {tables_.slopes.begin(), tables_.slopes.end()}, {"slope"},
             numbered("head ", static_cast<int64_t>(tables_.slopes.size()))};
   }
 
   std::string waves_text(const Style& style) const {
     if (ask_.length < 2) return "";
-    float reach = 0;
-    for (const float value : tables_.table.values) reach = std::max(reach, std::abs(value));
+    double reach = 0;
+    for (const double value : tables_.table.values) reach = std::max(reach, std::abs(value));
     if (reach == 0) return "";
-    std::string out = "\n" + heading(style, "waves", "each feature along the positions");
+    std::string out = section(style, "waves", "each feature along the positions");
     for (const int64_t c : shown(ask_.dim, kWavesShown)) {
       if (c < 0) {
         out += "     ...\n";
@@ -124,8 +124,8 @@ class PositionsShow : public Show {
       for (int64_t p = 0; p < ask_.length; ++p) y.push_back(tables_.table.at(p, c));
       const std::vector<std::string> lines = wave_lines(y, std::min<int64_t>(style.columns - 14, 72), 2, -reach, reach);
       for (size_t i = 0; i < lines.size(); ++i) {
-        out += "  " + pad_left(i == 0 ? tables_.table.column_name(c) : "", 6) + "  " +
-               in_colour(style, series_colour(c), lines[i]) + "\n";
+        out += fmt::format("  {}  {}\n", pad_left(i == 0 ? tables_.table.column_name(c) : "", 6),
+                           in_colour(style, series_colour(c), lines[i]));
       }
     }
     return out;
@@ -133,7 +133,7 @@ class PositionsShow : public Show {
 
   std::string shift_text(const Style& style) const {
     if (tables_.turns.empty()) return "";
-    std::string out = "\n" + heading(style, fmt::format("shift by {0}: PE(p+{0}) = M PE(p)", ask_.shift),
+    std::string out = section(style, fmt::format("shift by {0}: PE(p+{0}) = M PE(p)", ask_.shift),
                                      "M is made of 2x2 turns, one a pair of features, the same for every p");
     Table table{{"pair", "angle", "cos", "sin", "[ cos  sin ; -sin  cos ]"}, {}, {true, true, true, true, false}};
     for (const int64_t i : shown(static_cast<int64_t>(tables_.turns.size()), 12)) {
