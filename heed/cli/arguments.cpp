@@ -17,7 +17,7 @@
 namespace heed::cli {
 namespace {
 
-constexpr int64_t kMostNumbers = 1 << 20;      // of one matrix
+constexpr int64_t kMostNumbers = 1 << 20;       // of one matrix
 constexpr size_t kMostBytes = size_t{1} << 24;  // of one matrix file
 
 int64_t parse_whole(const std::string& where, const std::string& text, Range range) {

@@ -85,7 +85,8 @@ std::vector<HeadSteps> attention_steps(const AttentionAsk& ask) {
     s.scaled = s.scores;
     const double scale = ask.scaled ? 1 / std::sqrt(static_cast<double>(s.q.columns)) : 1;
     for (double& value : s.scaled.values) {
-      if (std::abs(value) > FLT_MAX) fail("[show attention] a score overflows single precision: expected smaller Q and K");
+      if (std::abs(value) > FLT_MAX)
+        fail("[show attention] a score overflows single precision: expected smaller Q and K");
       value *= scale;
     }
     s.masked = s.scaled;
@@ -100,7 +101,8 @@ std::vector<HeadSteps> attention_steps(const AttentionAsk& ask) {
 }
 
 std::vector<float> attention_by_kernel(const AttentionAsk& ask) {
-  const int32_t q_offsets[] = {0, static_cast<int32_t>(ask.q.rows)}, k_offsets[] = {0, static_cast<int32_t>(ask.k.rows)};
+  const int32_t q_offsets[] = {0, static_cast<int32_t>(ask.q.rows)},
+                k_offsets[] = {0, static_cast<int32_t>(ask.k.rows)};
   kernels::Attention a{};
   a.sequences = 1;
   a.q_offsets = q_offsets;
@@ -114,8 +116,11 @@ std::vector<float> attention_by_kernel(const AttentionAsk& ask) {
     a.mask.stride_row = ask.k.rows;
   }
   std::vector<float> out(static_cast<size_t>(ask.q.rows * ask.v.columns));
-  kernels::attention(a, {.q = {ask.q.values.data(), ask.q.columns}, .k = {ask.k.values.data(), ask.k.columns},
-                         .v = {ask.v.values.data(), ask.v.columns}, .out = out.data(), .out_ld = ask.v.columns,
+  kernels::attention(a, {.q = {ask.q.values.data(), ask.q.columns},
+                         .k = {ask.k.values.data(), ask.k.columns},
+                         .v = {ask.v.values.data(), ask.v.columns},
+                         .out = out.data(),
+                         .out_ld = ask.v.columns,
                          .logsumexp = nullptr});
   return out;
 }

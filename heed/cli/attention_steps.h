@@ -10,8 +10,8 @@
 namespace heed::cli {
 
 struct AttentionAsk {
-  Matrix q, k, v;                // (n_q, heads * d_k), (n_k, heads * d_k), (n_k, heads * d_v)
-  std::vector<uint8_t> keep;     // (n_q, n_k), 0 is masked; empty: no mask
+  Matrix q, k, v;             // (n_q, heads * d_k), (n_k, heads * d_k), (n_k, heads * d_v)
+  std::vector<uint8_t> keep;  // (n_q, n_k), 0 is masked; empty: no mask
   int64_t heads = 1;
   bool scaled = true;
 };

@@ -46,7 +46,8 @@ struct Curve {
 };
 std::string curve_text(const Curve& curve, const Style& style);
 // A small curve without axes, `height` lines of `width` columns, for values in [low, high].
-std::vector<std::string> wave_lines(const std::vector<double>& y, int64_t width, int64_t height, double low, double high);
+std::vector<std::string> wave_lines(const std::vector<double>& y, int64_t width, int64_t height, double low,
+                                    double high);
 
 struct Table {
   std::vector<std::string> head;

@@ -80,7 +80,8 @@ std::string curve_text(const Curve& curve, const Style& style) {
                             pad_left(right, width - static_cast<int64_t>(left.size())));
 }
 
-std::vector<std::string> wave_lines(const std::vector<double>& y, int64_t width, int64_t height, double low, double high) {
+std::vector<std::string> wave_lines(const std::vector<double>& y, int64_t width, int64_t height, double low,
+                                    double high) {
   Canvas canvas(width, height);
   std::vector<double> x;
   for (size_t i = 0; i < y.size(); ++i) x.push_back(static_cast<double>(i));

@@ -23,6 +23,9 @@ std::string number(double value, int decimals) {
   return decimals < 0 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{:.{}f}", value, decimals);
 }
 
+// Blank only where there is next to nothing.
+const char* shade(double at) { return kShades[at < 0.02 ? 0 : 1 + std::min(3, static_cast<int>(at * 4))]; }
+
 int64_t widest(const std::vector<std::string>& texts) {
   int64_t width = 0;
   for (const std::string& text : texts) width = std::max(width, display_width(text));
@@ -105,10 +108,13 @@ std::string heat_text(const Grid& grid, const Style& style, const Scale& scale) 
   const std::vector<int64_t> rows = shown(grid.rows, kMostRows);
   const int64_t name_width = row_name_width(grid, rows);
   const int64_t room = style.columns - name_width - 4;
-  const int64_t names = std::max(widest(grid.column_names), static_cast<int64_t>(std::to_string(grid.columns - 1).size()));
+  const int64_t names =
+      std::max(widest(grid.column_names), static_cast<int64_t>(std::to_string(grid.columns - 1).size()));
   const bool named = grid.columns * (names + 2) <= room;
-  const int64_t cell = named ? std::max<int64_t>(6, names + 2) * grid.columns <= room ? std::max<int64_t>(6, names + 2) : names + 2
-                             : grid.columns * 2 <= room ? 2 : 1;
+  const int64_t cell =
+      named ? std::max<int64_t>(6, names + 2) * grid.columns <= room ? std::max<int64_t>(6, names + 2) : names + 2
+      : grid.columns * 2 <= room ? 2
+                                 : 1;
   const std::vector<int64_t> columns = shown(grid.columns, room / cell);
   std::string text;
   if (named) {
@@ -126,7 +132,7 @@ std::string heat_text(const Grid& grid, const Style& style, const Scale& scale) 
       const double value = grid.at(r, c);
       const double at = std::isfinite(value) ? std::clamp(scale.at(value), 0.0, 1.0) : 0;
       if (style.depth == Style::kPlain) {
-        text += repeat(std::isfinite(value) ? kShades[std::min(4, static_cast<int>(at * 5))] : "·", cell);
+        text += repeat(std::isfinite(value) ? shade(at) : "·", cell);
       } else {
         const Colour colour = std::isfinite(value) ? colour_at(scale.palette, at) : kHidden;
         text += on_background(style, colour, pad_right(cell >= 6 ? fmt::format(" {}", number(value, 2)) : "", cell));

@@ -118,7 +118,10 @@ TEST(Pixels, BoxesCoverByArea) {
 }
 
 TEST(Pixels, LinesAndTextStayInsideThePicture) {
-  Scene scene{20, 20, {Scene::Line{{{-50, 10}, {70, 10}, {10, 90}}, {0, 0, 0}, 2}, Scene::Text{{-30, 15}, "outside 고양이 →", 30}}};
+  Scene scene{
+      20,
+      20,
+      {Scene::Line{{{-50, 10}, {70, 10}, {10, 90}}, {0, 0, 0}, 2}, Scene::Text{{-30, 15}, "outside 고양이 →", 30}}};
   const RgbImage image = to_pixels(scene, 2);
   EXPECT_EQ(red_at(image, 20, 20), 0);
   EXPECT_EQ(image.pixels.size(), 40u * 40 * 3);

@@ -19,11 +19,17 @@ struct AdamLine {
   float weight;  // after the step
 };
 
+// A mean that started at zero, as if it had not; with the decay that the step itself used.
+double corrected(float mean, double beta, double t) {
+  return mean / (1 - std::pow(double{static_cast<float>(beta)}, t));
+}
+
 class AdamShow : public Show {
  public:
   void flags(CLI::App& app) override {
     app_ = &app;
-    app.add_option("--gradients", gradients_, "of each step, such as \"1 -1 0.5\", or a file; without it, those of w^2 / 2")
+    app.add_option("--gradients", gradients_,
+                   "of each step, such as \"1 -1 0.5\", or a file; without it, those of w^2 / 2")
         ->type_name("ROW|FILE");
     add_whole(&app, "--steps", steps_, {1, kMostSteps}, "steps on w^2 / 2; 8 without it");
     add_number(&app, "--weight", start_, {-1e6, 1e6}, "where the weight starts; 1 without it");
@@ -48,11 +54,19 @@ class AdamShow : public Show {
     float w = static_cast<float>(start_), m = 0, v = 0;
     for (int64_t step = 1; step <= steps_; ++step) {
       const float g = given.values.empty() ? w : given.values[static_cast<size_t>(step - 1)], before = w;
-      kernels::adam({.n = 1, .w = &w, .m = &m, .v = &v, .g = &g, .lr = static_cast<float>(lr_),
-                     .beta1 = static_cast<float>(beta1_), .beta2 = static_cast<float>(beta2_),
-                     .eps = static_cast<float>(eps_), .weight_decay = static_cast<float>(decay_), .step = step});
+      kernels::adam({.n = 1,
+                     .w = &w,
+                     .m = &m,
+                     .v = &v,
+                     .g = &g,
+                     .lr = static_cast<float>(lr_),
+                     .beta1 = static_cast<float>(beta1_),
+                     .beta2 = static_cast<float>(beta2_),
+                     .eps = static_cast<float>(eps_),
+                     .weight_decay = static_cast<float>(decay_),
+                     .step = step});
       const auto t = static_cast<double>(step);
-      lines_.push_back({step, g, m, v, m / (1 - std::pow(beta1_, t)), v / (1 - std::pow(beta2_, t)), double{w} - before, w});
+      lines_.push_back({step, g, m, v, corrected(m, beta1_, t), corrected(v, beta2_, t), double{w} - before, w});
     }
   }
 
@@ -60,7 +74,8 @@ class AdamShow : public Show {
     std::string out = heading(style, decay_ > 0 ? "AdamW" : "Adam", constants());
     out += "m = β1 m + (1-β1) g    v = β2 v + (1-β2) g²    w -= lr · m̂ / (sqrt(v̂) + ε)";
     out += decay_ > 0 ? "    first w -= lr · decay · w\n" : "\n";
-    out += fmt::format("{}\n\n", app_->count("--gradients") > 0 ? "gradients as given" : "gradients of w²/2, which is w itself");
+    out += fmt::format("{}\n\n",
+                       app_->count("--gradients") > 0 ? "gradients as given" : "gradients of w²/2, which is w itself");
     out += table_text(table(), style);
     if (lines_.size() < 2) return out;
     Curve curve{{0}, {start_}, "step", "weight", 8};
@@ -74,11 +89,17 @@ class AdamShow : public Show {
   Json json() const override {
     Json steps = Json::array();
     for (const AdamLine& l : lines_) {
-      steps.push_back({{"step", l.step}, {"gradient", l.gradient}, {"m", l.m}, {"v", l.v}, {"m_corrected", l.m_corrected},
-                       {"v_corrected", l.v_corrected}, {"change", l.change}, {"weight", l.weight}});
+      steps.push_back({{"step", l.step},
+                       {"gradient", l.gradient},
+                       {"m", l.m},
+                       {"v", l.v},
+                       {"m_corrected", l.m_corrected},
+                       {"v_corrected", l.v_corrected},
+                       {"change", l.change},
+                       {"weight", l.weight}});
     }
-    return {{"show", "adam"}, {"lr", lr_},   {"beta1", beta1_}, {"beta2", beta2_}, {"eps", eps_}, {"weight_decay", decay_},
-            {"start", start_}, {"steps", steps}};
+    return {{"show", "adam"},         {"lr", lr_},       {"beta1", beta1_}, {"beta2", beta2_}, {"eps", eps_},
+            {"weight_decay", decay_}, {"start", start_}, {"steps", steps}};
   }
 
   Scene picture() const override {
@@ -106,7 +127,8 @@ class AdamShow : public Show {
   }
 
   Table table() const {
-    Table table{{"step", "gradient", "m", "v", "m corrected", "v corrected", "change", "weight"}, {},
+    Table table{{"step", "gradient", "m", "v", "m corrected", "v corrected", "change", "weight"},
+                {},
                 std::vector<bool>(8, true)};
     for (const int64_t i : shown(static_cast<int64_t>(lines_.size()), kMostShown)) {
       if (i < 0) {
@@ -115,9 +137,10 @@ class AdamShow : public Show {
       }
       const AdamLine& l = lines_[static_cast<size_t>(i)];
       std::vector<std::string> row = {std::to_string(l.step)};
-      for (const double x : {double{l.gradient}, double{l.m}, double{l.v}, l.m_corrected, l.v_corrected, l.change,
-                             double{l.weight}}) {
-        row.push_back(x != 0 && (std::abs(x) < 1e-3 || std::abs(x) >= 1e6) ? fmt::format("{:.4e}", x) : fmt::format("{:.6f}", x));
+      for (const double x :
+           {double{l.gradient}, double{l.m}, double{l.v}, l.m_corrected, l.v_corrected, l.change, double{l.weight}}) {
+        row.push_back(x != 0 && (std::abs(x) < 1e-3 || std::abs(x) >= 1e6) ? fmt::format("{:.4e}", x)
+                                                                           : fmt::format("{:.6f}", x));
       }
       table.rows.push_back(std::move(row));
     }
@@ -134,7 +157,8 @@ class AdamShow : public Show {
 }  // namespace
 
 void add_show_adam(CLI::App& show, const Common& common) {
-  add_show_kind(show, common, {"adam", "a few steps of Adam or AdamW", "heed show adam --gradients \"1 1 -1 0.5\" --lr 0.01"},
+  add_show_kind(show, common,
+                {"adam", "a few steps of Adam or AdamW", "heed show adam --gradients \"1 1 -1 0.5\" --lr 0.01"},
                 std::make_shared<AdamShow>());
 }
 

@@ -33,7 +33,8 @@ class AttentionShow : public Show {
     app.add_option("--mask", mask_, "causal, or rows of 1 (seen) and 0 (hidden), or a file of them")->type_name("MASK");
     app.add_flag("--no-scale", no_scale_, "leave out the division by sqrt(d_k)");
     add_whole(&app, "--heads", ask_.heads, {1, 1024}, "heads that share the columns; 1 without it");
-    app.add_option("--labels", labels_, "names of the keys (and queries, if as many): \"the cat sat\"")->type_name("WORDS");
+    app.add_option("--labels", labels_, "names of the keys (and queries, if as many): \"the cat sat\"")
+        ->type_name("WORDS");
   }
 
   void compute(const Common&) override {
@@ -66,29 +67,38 @@ class AttentionShow : public Show {
     if (heads_.size() > 1) {
       out += section(style, "Concat(heads)", shape_of(merged())) + matrix_text(merged(), style);
     }
-    return out + fmt::format("\nThe engine's own attention, in tiles and f32, differs by at most {:.1e}.\n", difference());
+    return out +
+           fmt::format("\nThe engine's own attention, in tiles and f32, differs by at most {:.1e}.\n", difference());
   }
 
   Json json() const override {
     const Grid by_kernel{ask_.q.rows, ask_.v.columns, {by_kernel_.begin(), by_kernel_.end()}, {}, {}};
     Json heads = Json::array();
     for (const HeadSteps& s : heads_) {
-      Json head = {{"q", rows_of(s.q)}, {"k", rows_of(s.k)}, {"v", rows_of(s.v)}, {"scores", rows_of(s.scores)},
+      Json head = {{"q", rows_of(s.q)},
+                   {"k", rows_of(s.k)},
+                   {"v", rows_of(s.v)},
+                   {"scores", rows_of(s.scores)},
                    {"scaled", rows_of(s.scaled)}};
       if (!ask_.keep.empty()) head["masked"] = rows_of(s.masked);
       head["weights"] = rows_of(s.weights);
       head["output"] = rows_of(s.output);
       heads.push_back(std::move(head));
     }
-    return {{"show", "attention"},  {"heads", ask_.heads}, {"d_k", ask_.q.columns / ask_.heads},
-            {"d_v", ask_.v.columns / ask_.heads}, {"scale", scale()},    {"steps", heads},
-            {"output", rows_of(merged())}, {"engine", {{"output", rows_of(by_kernel)}, {"largest_difference", difference()}}}};
+    return {{"show", "attention"},
+            {"heads", ask_.heads},
+            {"d_k", ask_.q.columns / ask_.heads},
+            {"d_v", ask_.v.columns / ask_.heads},
+            {"scale", scale()},
+            {"steps", heads},
+            {"output", rows_of(merged())},
+            {"engine", {{"output", rows_of(by_kernel)}, {"largest_difference", difference()}}}};
   }
 
   Scene picture() const override {
     Page page("Scaled dot-product attention");
-    page.text(fmt::format("softmax(Q K^T × {:.4g}) V   ·   {} queries, {} keys, d_k = {}", scale(), ask_.q.rows, ask_.k.rows,
-                          ask_.q.columns / ask_.heads));
+    page.text(fmt::format("softmax(Q K^T × {:.4g}) V   ·   {} queries, {} keys, d_k = {}", scale(), ask_.q.rows,
+                          ask_.k.rows, ask_.q.columns / ask_.heads));
     const size_t drawn = std::min(heads_.size(), static_cast<size_t>(kMostHeadsShown));
     for (size_t h = 0; h < drawn; ++h) {
       const HeadSteps& s = heads_[h];
@@ -110,9 +120,7 @@ class AttentionShow : public Show {
   }
 
  private:
-  double scale() const {
-    return ask_.scaled ? 1 / std::sqrt(static_cast<double>(ask_.q.columns / ask_.heads)) : 1;
-  }
+  double scale() const { return ask_.scaled ? 1 / std::sqrt(static_cast<double>(ask_.q.columns / ask_.heads)) : 1; }
 
   static std::string shape_of(const Grid& grid) { return fmt::format("({}, {})", grid.rows, grid.columns); }
 
@@ -127,8 +135,8 @@ class AttentionShow : public Show {
     if (!nearest(mask_, {"causal"}).empty()) fail("{} unknown '{}': did you mean 'causal'?", where, mask_);
     const Matrix matrix = parse_matrix(where, mask_);
     if (matrix.rows != rows || matrix.columns != columns) {
-      fail("{} is ({}, {}): expected ({}, {}), a row a query and a column a key", where, matrix.rows, matrix.columns, rows,
-           columns);
+      fail("{} is ({}, {}): expected ({}, {}), a row a query and a column a key", where, matrix.rows, matrix.columns,
+           rows, columns);
     }
     for (const float value : matrix.values) {
       if (value != 0 && value != 1) fail("{} has {}: expected 1 (seen) or 0 (hidden)", where, value);

@@ -26,16 +26,17 @@ class HeadsShow : public Show {
     out += "Every head attends on its own slice of Q, K and V; the slices of the results stand side by side again.\n\n";
     out += table_text(table(), style);
     out += fmt::format("\nscale = 1 / sqrt({}) = {:.6f}: of one head, not of the model\n", d_k_, scale());
-    out += fmt::format("W_Q, W_K, W_V, W_O: 4 × {0} × {0} = {1} numbers, as many as one head of {0} would have\n", d_model_,
-                       with_commas(4 * d_model_ * d_model_));
+    out += fmt::format("W_Q, W_K, W_V, W_O: 4 × {0} × {0} = {1} numbers, as many as one head of {0} would have\n",
+                       d_model_, with_commas(4 * d_model_ * d_model_));
     return out;
   }
 
   Json json() const override {
     Json slices = Json::array();
     for (int64_t h = 0; h < heads_; ++h) slices.push_back({h * d_k_, (h + 1) * d_k_});
-    return {{"show", "heads"}, {"d_model", d_model_}, {"heads", heads_},   {"d_k", d_k_},
-            {"scale", scale()}, {"weights", 4 * d_model_ * d_model_}, {"slices", slices}};
+    return {{"show", "heads"}, {"d_model", d_model_}, {"heads", heads_},
+            {"d_k", d_k_},     {"scale", scale()},    {"weights", 4 * d_model_ * d_model_},
+            {"slices", slices}};
   }
 
   Scene picture() const override {
@@ -47,8 +48,13 @@ class HeadsShow : public Show {
       grid.column_names.push_back(d_k_ == 1 ? std::to_string(h) : fmt::format("{}-{}", h * d_k_, (h + 1) * d_k_ - 1));
       for (int64_t c = 0; c < drawn; ++c) grid.values.push_back(h == c ? 1 : 0);
     }
-    page.heat({HeatPanel{drawn < heads_ ? fmt::format("the first {} of {} slices", drawn, heads_) : "slices", grid, {}, -1,
-                         "features", ""}});
+    page.heat({HeatPanel{drawn < heads_ ? fmt::format("the first {} of {} slices", drawn, heads_) : "slices",
+                         grid,
+                         {},
+                         -1,
+                         "features",
+                         "",
+                         false}});
     page.text(fmt::format("scale 1 / sqrt({}) = {:.6f}   ·   W_Q, W_K, W_V, W_O: {} numbers in all", d_k_, scale(),
                           with_commas(4 * d_model_ * d_model_)));
     return page.finish();
@@ -77,7 +83,8 @@ class HeadsShow : public Show {
 }  // namespace
 
 void add_show_heads(CLI::App& show, const Common& common) {
-  add_show_kind(show, common, {"heads", "how the features are split among heads", "heed show heads --d-model 512 --heads 8"},
+  add_show_kind(show, common,
+                {"heads", "how the features are split among heads", "heed show heads --d-model 512 --heads 8"},
                 std::make_shared<HeadsShow>());
 }
 

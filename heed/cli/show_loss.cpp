@@ -16,7 +16,8 @@ class LossShow : public Show {
  public:
   void flags(CLI::App& app) override {
     app_ = &app;
-    app.add_option("probabilities", texts_, "what the model gave each right token; 0.7 without them")->type_name("P...");
+    app.add_option("probabilities", texts_, "what the model gave each right token; 0.7 without them")
+        ->type_name("P...");
     add_number(&app, "--smoothing", smoothing_, {0, 0.999}, "label smoothing; 0.1 without it");
     add_whole(&app, "--vocabulary", vocabulary_, {2, int64_t{1} << 28}, "tokens in all; 10 without it");
     add_whole(&app, "--padding", padding_, {0, kMostTokens}, "padded positions behind the tokens: they do not count");
@@ -30,7 +31,8 @@ class LossShow : public Show {
     for (const std::string& text : texts_) {
       const double p = parse_number(where, text);
       if (!(p > 0 && p <= 1)) fail("{} '{}': expected a probability above 0, up to 1", where, text);
-      if (smoothing_ > 0 && p == 1) fail("{} '{}': with smoothing the others need a share, expected less than 1", where, text);
+      if (smoothing_ > 0 && p == 1)
+        fail("{} '{}': with smoothing the others need a share, expected less than 1", where, text);
       // What is left of the probability is shared evenly by the other tokens.
       const double others = smoothing_ > 0 ? (v - 1) * std::log((1 - p) / (v - 1)) : 0;
       probabilities_.push_back(p);
@@ -43,11 +45,13 @@ class LossShow : public Show {
 
   std::string text(const Style& style) const override {
     std::string out = heading(style, "Cross-entropy: loss = -log p(right token)");
-    out += section(style, "tokens", fmt::format("smoothing {:g} over a vocabulary of {}", smoothing_, with_commas(vocabulary_)));
+    out += section(style, "tokens",
+                   fmt::format("smoothing {:g} over a vocabulary of {}", smoothing_, with_commas(vocabulary_)));
     out += table_text(table(), style);
     out += fmt::format("\nmean loss     {:.6f}{}\n", mean_, padding_ > 0 ? "   over the tokens alone" : "");
     out += fmt::format("mean smoothed {:.6f}   what training with smoothing minimises\n", mean_smoothed_);
-    out += fmt::format("perplexity    {:.6f}   = exp(mean loss): as unsure as among that many equal choices\n", std::exp(mean_));
+    out += fmt::format("perplexity    {:.6f}   = exp(mean loss): as unsure as among that many equal choices\n",
+                       std::exp(mean_));
     out += section(style, "smoothed target", "spreads the smoothing over the whole vocabulary");
     out += fmt::format("  right token {:.6f}   every other {:.6g}\n", right_target(), other_target());
     out += section(style, "loss against p");
@@ -70,8 +74,8 @@ class LossShow : public Show {
 
   Scene picture() const override {
     Page page("Cross-entropy: -log p");
-    page.text(fmt::format("mean loss {:.6f}   ·   perplexity {:.6f}   ·   with smoothing {:g}: {:.6f}", mean_, std::exp(mean_),
-                          smoothing_, mean_smoothed_));
+    page.text(fmt::format("mean loss {:.6f}   ·   perplexity {:.6f}   ·   with smoothing {:g}: {:.6f}", mean_,
+                          std::exp(mean_), smoothing_, mean_smoothed_));
     Chart chart;
     chart.series.push_back(curve());
     chart.x_name = "probability of the right token";
@@ -106,8 +110,8 @@ class LossShow : public Show {
         continue;
       }
       const auto i = static_cast<size_t>(at);
-      table.rows.push_back({std::to_string(i), fmt::format("{:g}", probabilities_[i]), fmt::format("{:.6f}", losses_[i]),
-                            fmt::format("{:.6f}", smoothed_[i])});
+      table.rows.push_back({std::to_string(i), fmt::format("{:g}", probabilities_[i]),
+                            fmt::format("{:.6f}", losses_[i]), fmt::format("{:.6f}", smoothed_[i])});
     }
     if (padding_ > 0) table.rows.push_back({fmt::format("+{}", padding_), "padding", "ignored", "ignored"});
     return table;
@@ -124,7 +128,8 @@ class LossShow : public Show {
 
 void add_show_loss(CLI::App& show, const Common& common) {
   add_show_kind(show, common,
-                {"loss", "cross-entropy, label smoothing, perplexity", "heed show loss 0.7 0.5 0.9 --smoothing 0.1 --vocabulary 100"},
+                {"loss", "cross-entropy, label smoothing, perplexity",
+                 "heed show loss 0.7 0.5 0.9 --smoothing 0.1 --vocabulary 100"},
                 std::make_shared<LossShow>());
 }
 

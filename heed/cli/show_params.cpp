@@ -32,10 +32,12 @@ class ParamsShow : public Show {
 
   void compute(const Common&) override {
     const bool shaped = app_->count("--family") + app_->count("--d-model") + app_->count("--layers") +
-                            app_->count("--heads") + app_->count("--d-ff") + app_->count("--vocabulary") > 0;
+                            app_->count("--heads") + app_->count("--d-ff") + app_->count("--vocabulary") >
+                        0;
     if (preset_.empty() && !shaped) preset_ = "base";
     if (!preset_.empty()) config_ = models::preset(preset_);
-    if (!family_.empty()) config_.family = static_cast<Family>(std::find(kFamilies.begin(), kFamilies.end(), family_) - kFamilies.begin());
+    if (!family_.empty())
+      config_.family = static_cast<Family>(std::find(kFamilies.begin(), kFamilies.end(), family_) - kFamilies.begin());
     for (nn::StackConfig* stack : {&config_.encoder, &config_.decoder}) {
       if (d_model_ > 0) stack->d_ff = 4 * d_model_;
       if (d_model_ > 0) stack->d_model = d_model_;
@@ -57,11 +59,14 @@ class ParamsShow : public Show {
     out += fmt::format("\nthe stacks alone {}   ", with_commas(parts_.body()));
     out += fmt::format("in memory {} as f32, {} while Adam trains it\n", size(4), size(16));
     if (const int64_t with = body_with_final_norms(); with > 0) {
-      out += fmt::format("with a final norm on both stacks, as PyTorch's nn.Transformer has, they are {}\n", with_commas(with));
+      out += fmt::format("with a final norm on both stacks, as PyTorch's nn.Transformer has, they are {}\n",
+                         with_commas(with));
     }
     out += section(style, "one block with self-attention", fmt::format("{} parameters", with_commas(block_.body())));
-    out += fmt::format("  attention    {:>14}  {:5.1f} %\n", with_commas(block_.self_attention), percent(block_.self_attention));
-    out += fmt::format("  feed-forward {:>14}  {:5.1f} %{}\n", with_commas(block_.feed_forward), percent(block_.feed_forward),
+    out += fmt::format("  attention    {:>14}  {:5.1f} %\n", with_commas(block_.self_attention),
+                       percent(block_.self_attention));
+    out += fmt::format("  feed-forward {:>14}  {:5.1f} %{}\n", with_commas(block_.feed_forward),
+                       percent(block_.feed_forward),
                        std::abs(percent(block_.feed_forward) - 66.7) < 1 ? "   two thirds" : "");
     out += fmt::format("  norms        {:>14}  {:5.1f} %\n", with_commas(block_.norms), percent(block_.norms));
     return out;
@@ -69,13 +74,22 @@ class ParamsShow : public Show {
 
   Json json() const override {
     const auto tell = [](const ParameterParts& p) {
-      return Json{{"embedding", p.embedding}, {"positions", p.positions}, {"self_attention", p.self_attention},
-                  {"cross_attention", p.cross_attention}, {"feed_forward", p.feed_forward}, {"norms", p.norms},
+      return Json{{"embedding", p.embedding},
+                  {"positions", p.positions},
+                  {"self_attention", p.self_attention},
+                  {"cross_attention", p.cross_attention},
+                  {"feed_forward", p.feed_forward},
+                  {"norms", p.norms},
                   {"output", p.output}};
     };
     const nn::StackConfig& s = config_.main_stack();
-    Json out = {{"show", "params"}, {"family", kFamilies[static_cast<size_t>(config_.family)]}, {"layers", s.layers},
-                {"d_model", s.d_model}, {"heads", s.heads}, {"d_ff", s.d_ff}, {"vocabulary", config_.vocabulary}};
+    Json out = {{"show", "params"},
+                {"family", kFamilies[static_cast<size_t>(config_.family)]},
+                {"layers", s.layers},
+                {"d_model", s.d_model},
+                {"heads", s.heads},
+                {"d_ff", s.d_ff},
+                {"vocabulary", config_.vocabulary}};
     if (!preset_.empty()) out["preset"] = preset_;
     out["total"] = parts_.total();
     out["stacks"] = parts_.body();
@@ -93,9 +107,11 @@ class ParamsShow : public Show {
       all.bars.push_back({name, static_cast<double>(count),
                           fmt::format("{}   {:.1f} %", with_commas(count), share(count, parts_.total()))});
     }
-    for (const auto& [name, count] : {std::pair{"attention", block_.self_attention},
-                                      std::pair{"feed-forward", block_.feed_forward}, std::pair{"norms", block_.norms}}) {
-      block.bars.push_back({name, static_cast<double>(count), fmt::format("{}   {:.1f} %", with_commas(count), percent(count))});
+    for (const auto& [name, count] :
+         {std::pair{"attention", block_.self_attention}, std::pair{"feed-forward", block_.feed_forward},
+          std::pair{"norms", block_.norms}}) {
+      block.bars.push_back(
+          {name, static_cast<double>(count), fmt::format("{}   {:.1f} %", with_commas(count), percent(count))});
     }
     page.bars(all);
     page.bars(block);
@@ -110,7 +126,9 @@ class ParamsShow : public Show {
 
   std::string size(int64_t bytes) const {
     const double all = static_cast<double>(parts_.total() * bytes) / (1 << 20);
-    return all < 1 ? fmt::format("{:.1f} KiB", all * 1024) : all < 10240 ? fmt::format("{:.1f} MiB", all) : fmt::format("{:.1f} GiB", all / 1024);
+    return all < 1       ? fmt::format("{:.1f} KiB", all * 1024)
+           : all < 10240 ? fmt::format("{:.1f} MiB", all)
+                         : fmt::format("{:.1f} GiB", all / 1024);
   }
 
   std::string title() const {
@@ -133,7 +151,8 @@ class ParamsShow : public Show {
     for (const auto& [name, count] :
          {std::pair{"embedding", parts_.embedding}, std::pair{"positions", parts_.positions},
           std::pair{"self-attention", parts_.self_attention}, std::pair{"cross-attention", parts_.cross_attention},
-          std::pair{"feed-forward", parts_.feed_forward}, std::pair{"norms", parts_.norms}, std::pair{"output", parts_.output}}) {
+          std::pair{"feed-forward", parts_.feed_forward}, std::pair{"norms", parts_.norms},
+          std::pair{"output", parts_.output}}) {
       if (count > 0) rows.emplace_back(name, count);
     }
     return rows;
@@ -161,7 +180,8 @@ class ParamsShow : public Show {
 
 void add_show_params(CLI::App& show, const Common& common) {
   add_show_kind(show, common,
-                {"params", "where the parameters are", "heed show params --preset base\n  heed show params --d-model 16 --heads 4 --layers 2 --d-ff 32"},
+                {"params", "where the parameters are",
+                 "heed show params --preset base\n  heed show params --d-model 16 --heads 4 --layers 2 --d-ff 32"},
                 std::make_shared<ParamsShow>());
 }
 

@@ -59,7 +59,7 @@ class ShapesShow : public Show {
   Json json() const override {
     Json shapes = Json::object();
     for (const NamedShape& s : shapes_) shapes[s.name] = s.shape;
-    return {{"show", "shapes"}, {"batch", batch_},       {"length", length_}, {"keys", keys_ > 0 ? keys_ : length_},
+    return {{"show", "shapes"},    {"batch", batch_}, {"length", length_}, {"keys", keys_ > 0 ? keys_ : length_},
             {"d_model", d_model_}, {"heads", heads_}, {"shapes", shapes}};
   }
 

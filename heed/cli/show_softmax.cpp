@@ -45,8 +45,9 @@ class SoftmaxShow : public Show {
   }
 
   std::string text(const Style& style) const override {
-    std::string out = heading(style, "softmax(x)_i = exp(x_i) / sum_j exp(x_j)",
-                              temperature_ == 1 ? "" : fmt::format("at temperature {:g}: x is divided by it first", temperature_));
+    std::string out =
+        heading(style, "softmax(x)_i = exp(x_i) / sum_j exp(x_j)",
+                temperature_ == 1 ? "" : fmt::format("at temperature {:g}: x is divided by it first", temperature_));
     out += fmt::format("\nmax = {:g}, taken from all so that no exp can overflow\n\n", most_);
     out += table_text(table(), style);
     out += fmt::format("\nsum of exp = {:.6f}\nentropy    = {:.6f} of at most {:.6f}\n", sum_, entropy_,
@@ -55,9 +56,16 @@ class SoftmaxShow : public Show {
   }
 
   Json json() const override {
-    return {{"show", "softmax"}, {"temperature", temperature_}, {"input", numbers_},        {"scaled", scaled_},
-            {"max", most_},      {"shifted", shifted_},         {"exp", raised_},           {"sum", sum_},
-            {"softmax", probabilities_},                        {"entropy", entropy_}};
+    return {{"show", "softmax"},
+            {"temperature", temperature_},
+            {"input", numbers_},
+            {"scaled", scaled_},
+            {"max", most_},
+            {"shifted", shifted_},
+            {"exp", raised_},
+            {"sum", sum_},
+            {"softmax", probabilities_},
+            {"entropy", entropy_}};
   }
 
   Scene picture() const override {
@@ -65,7 +73,8 @@ class SoftmaxShow : public Show {
     if (temperature_ != 1) page.text(fmt::format("at temperature {:g}", temperature_));
     Bars bars;
     for (size_t i = 0; i < std::min(numbers_.size(), kMostShown); ++i) {
-      bars.bars.push_back({fmt::format("{:g}", numbers_[i]), probabilities_[i], fmt::format("{:.6f}", probabilities_[i])});
+      bars.bars.push_back(
+          {fmt::format("{:g}", numbers_[i]), probabilities_[i], fmt::format("{:.6f}", probabilities_[i])});
     }
     page.bars(bars);
     page.table(table());
@@ -119,7 +128,8 @@ class SoftmaxShow : public Show {
 }  // namespace
 
 void add_show_softmax(CLI::App& show, const Common& common) {
-  add_show_kind(show, common, {"softmax", "numbers to shares, step by step", "heed show softmax 2.0 1.0 0.1 --temperature 0.5"},
+  add_show_kind(show, common,
+                {"softmax", "numbers to shares, step by step", "heed show softmax 2.0 1.0 0.1 --temperature 0.5"},
                 std::make_shared<SoftmaxShow>());
 }
 

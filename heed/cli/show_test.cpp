@@ -1,130 +1,18 @@
-// Runs the built program as a person would: what it prints, what it writes, how it ends.
-#include <fcntl.h>
+// What `heed show` prints and draws.
 #include <gtest/gtest.h>
 #include <png.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
-#include <algorithm>
 #include <cmath>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
-#include <nlohmann/json.hpp>
-#include <sstream>
-#include <string>
-#include <vector>
 
-extern char** environ;
+#include "heed/cli/program_test.h"
 
 namespace heed::cli {
 namespace {
-
-namespace fs = std::filesystem;
-using nlohmann::json;
-
-std::string read_all(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-struct Outcome {
-  int status;
-  std::string out, err;
-};
-
-class Program : public testing::Test {
- protected:
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "heed-cli-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder_ = name;
-    fs::create_directory(folder_ / "work");
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  // Standard output goes to `out_path` where given, such as /dev/full.
-  Outcome run(const std::vector<std::string>& arguments, const std::string& out_path = "") {
-    const std::string out = out_path.empty() ? (folder_ / "out").string() : out_path, err = (folder_ / "err").string();
-    posix_spawn_file_actions_t actions;
-    posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
-    posix_spawn_file_actions_addchdir_np(&actions, (folder_ / "work").c_str());
-    std::vector<std::string> words = {HEED_PROGRAM};
-    words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    pid_t pid = 0;
-    EXPECT_EQ(posix_spawn(&pid, HEED_PROGRAM, &actions, nullptr, argv.data(), environ), 0);
-    posix_spawn_file_actions_destroy(&actions);
-    int status = 0;
-    EXPECT_EQ(waitpid(pid, &status, 0), pid);
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out_path.empty() ? read_all(out) : "", read_all(err)};
-  }
-
-  json run_json(std::vector<std::string> arguments) {
-    arguments.push_back("--json");
-    const Outcome outcome = run(arguments);
-    EXPECT_EQ(outcome.status, 0) << outcome.err;
-    EXPECT_EQ(outcome.err, "");
-    EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1);
-    return json::parse(outcome.out);
-  }
-
-  // One line that says so, nothing else, and nothing in the folder.
-  void expect_refused(const std::vector<std::string>& arguments, int status, const std::string& part) {
-    const Outcome outcome = run(arguments);
-    const std::string asked = testing::PrintToString(arguments);
-    EXPECT_EQ(outcome.status, status) << asked << outcome.err;
-    EXPECT_EQ(outcome.out, "") << asked;
-    EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << asked << outcome.err;
-    EXPECT_NE(outcome.err.find(part), std::string::npos) << asked << "\n  found: " << outcome.err << "  expected: " << part;
-    EXPECT_TRUE(fs::is_empty(folder_ / "work")) << asked;
-  }
-
-  fs::path folder_;
-};
 
 void expect_near(const json& found, const std::vector<double>& expected, double tolerance) {
   ASSERT_EQ(found.size(), expected.size());
   for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i].get<double>(), expected[i], tolerance) << i;
 }
-
-const std::vector<std::vector<std::string>> kShows = {
-    {"show", "attention"},
-    {"show", "attention", "--heads", "2", "--mask", "causal", "--labels", "나는 밥을 먹었다"},
-    {"show", "positions", "--length", "10", "--dim", "8"},
-    {"show", "positions", "--length", "20", "--dim", "7", "--shift", "3"},
-    {"show", "positions", "--length", "200", "--dim", "300"},
-    {"show", "positions", "--kind", "learned"},
-    {"show", "positions", "--kind", "rotary"},
-    {"show", "positions", "--kind", "alibi", "--heads", "12"},
-    {"show", "positions", "--kind", "t5", "--length", "40"},
-    {"show", "positions", "--kind", "none"},
-    {"show", "positions", "--length", "1", "--dim", "1"},
-    {"show", "schedule", "--d-model", "512", "--warmup", "4000"},
-    {"show", "schedule", "--kind", "cosine", "--steps", "10000"},
-    {"show", "schedule", "--kind", "linear", "--warmup", "0", "--steps", "1"},
-    {"show", "schedule", "--kind", "constant", "--peak", "0.1"},
-    {"show", "heads", "--d-model", "512", "--heads", "8"},
-    {"show", "heads", "--d-model", "4096", "--heads", "64"},
-    {"show", "mask"},
-    {"show", "mask", "--length", "6", "--lengths", "6,4,1"},
-    {"show", "shapes", "--d-model", "200", "--heads", "5", "--batch", "128", "--length", "32"},
-    {"show", "softmax", "2.0", "1.0", "0.1"},
-    {"show", "softmax", "-1e30", "1e30", "--temperature", "0.5"},
-    {"show", "loss"},
-    {"show", "loss", "0.7", "0.2", "--smoothing", "0", "--padding", "3"},
-    {"show", "adam"},
-    {"show", "adam", "--gradients", "1 -1 0.5", "--weight-decay", "0.01"},
-    {"show", "params", "--preset", "base"},
-    {"show", "params", "--d-model", "16", "--heads", "4", "--layers", "2", "--d-ff", "32"},
-};
 
 TEST_F(Program, EveryShowPrintsTextWithoutColoursIntoAFile) {
   for (const auto& show : kShows) {
@@ -139,6 +27,19 @@ TEST_F(Program, EveryShowPrintsTextWithoutColoursIntoAFile) {
 
 TEST_F(Program, EveryShowGivesOneLineOfJson) {
   for (const auto& show : kShows) EXPECT_EQ(run_json(show)["show"], show[1]);
+}
+
+TEST_F(Program, TellsWhenAPngLacksCharacters) {
+  const std::vector<std::string> korean = {"show", "attention", "--labels", "나는 밥을 먹었다", "--out"};
+  const auto drawn = [&](const std::string& name) {
+    std::vector<std::string> all = korean;
+    all.push_back(name);
+    return run(all).err;
+  };
+  EXPECT_EQ(drawn("a.svg"), "heed: wrote a.svg\n");
+  EXPECT_NE(drawn("a.png").find("a .svg has them"), std::string::npos);
+  EXPECT_EQ(run({"show", "mask", "--out", "b.png"}).err, "heed: wrote b.png\n");
+  EXPECT_NE(read_all(folder_ / "work" / "a.svg").find("먹었다"), std::string::npos);
 }
 
 // Elements opened and closed in order, attributes quoted: what a strict reader checks first.
@@ -230,7 +131,8 @@ TEST_F(Program, AttentionTakesMatricesFromTextAndFiles) {
 }
 
 TEST_F(Program, AttentionHeadsShareTheColumns) {
-  const json both = run_json({"show", "attention", "--q", "1 0 0 1", "--k", "1 0 2 1; 0 1 1 0", "--v", "1 2; 3 4", "--heads", "2"});
+  const json both =
+      run_json({"show", "attention", "--q", "1 0 0 1", "--k", "1 0 2 1; 0 1 1 0", "--v", "1 2; 3 4", "--heads", "2"});
   ASSERT_EQ(both["steps"].size(), 2u);
   const json second = run_json({"show", "attention", "--q", "0 1", "--k", "2 1; 1 0", "--v", "2; 4"});
   EXPECT_EQ(both["steps"][1]["weights"], second["steps"][0]["weights"]);
@@ -256,11 +158,13 @@ TEST_F(Program, ScheduleGivesThePapersNumbers) {
   EXPECT_NEAR(values[1]["learning_rate"].get<double>(), 6.987712e-4, 5e-11);
   EXPECT_NEAR(values[2]["learning_rate"].get<double>(), 4.941059e-4, 5e-11);
   const std::string text = run({"show", "schedule"}).out;
-  for (const char* part : {"1.746928e-07", "6.987712e-04", "4.941059e-04"}) EXPECT_NE(text.find(part), std::string::npos);
+  for (const char* part : {"1.746928e-07", "6.987712e-04", "4.941059e-04"})
+    EXPECT_NE(text.find(part), std::string::npos);
 }
 
 TEST_F(Program, ShapesHeadsAndMasks) {
-  const json shapes = run_json({"show", "shapes", "--d-model", "200", "--heads", "5", "--batch", "128", "--length", "32"})["shapes"];
+  const json shapes =
+      run_json({"show", "shapes", "--d-model", "200", "--heads", "5", "--batch", "128", "--length", "32"})["shapes"];
   EXPECT_EQ(shapes["q"], json({128, 32, 200}));
   EXPECT_EQ(shapes["q split"], json({128, 5, 32, 40}));
   EXPECT_EQ(shapes["weights"], json({128, 5, 32, 32}));
@@ -282,7 +186,8 @@ TEST_F(Program, SoftmaxLossAndAdam) {
   EXPECT_NEAR(loss["cross_entropy"][0].get<double>(), 0.356675, 5e-7);
   EXPECT_NEAR(loss["perplexity"].get<double>(), 1 / 0.7, 1e-12);
   // 0.9 of -log 0.7, and 0.1 of the mean over ten tokens, nine of which have 0.3 / 9.
-  EXPECT_NEAR(loss["smoothed"][0].get<double>(), -0.9 * std::log(0.7) - 0.01 * (std::log(0.7) + 9 * std::log(0.3 / 9)), 1e-12);
+  EXPECT_NEAR(loss["smoothed"][0].get<double>(), -0.9 * std::log(0.7) - 0.01 * (std::log(0.7) + 9 * std::log(0.3 / 9)),
+              1e-12);
   EXPECT_EQ(run_json({"show", "loss", "0.7", "--padding", "5"})["mean_loss"], loss["mean_loss"]);
   // The first step of Adam is the learning rate against the sign of the gradient, whatever its size.
   const json adam = run_json({"show", "adam", "--gradients", "123 -5", "--lr", "0.01"})["steps"];
@@ -308,12 +213,13 @@ TEST_F(Program, ParamsCountsTheReferenceShapes) {
 }
 
 TEST_F(Program, HelpAndVersionAreAnswers) {
-  for (const std::vector<std::string>& arguments : std::vector<std::vector<std::string>>{
-           {}, {"--help"}, {"--version"}, {"show"}, {"show", "--help"}}) {
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{}, {"--help"}, {"--version"}, {"show"}, {"show", "--help"}}) {
     const Outcome outcome = run(arguments);
     EXPECT_EQ(outcome.status, 0);
     EXPECT_EQ(outcome.err, "");
-    EXPECT_NE(outcome.out.find(arguments == std::vector<std::string>{"--version"} ? "heed " : "show"), std::string::npos);
+    EXPECT_NE(outcome.out.find(arguments == std::vector<std::string>{"--version"} ? "heed " : "show"),
+              std::string::npos);
   }
   for (const auto& show : kShows) {
     const Outcome outcome = run({"show", show[1], "--help"});
@@ -321,101 +227,6 @@ TEST_F(Program, HelpAndVersionAreAnswers) {
     EXPECT_NE(outcome.out.find("Example:\n  heed show " + show[1]), std::string::npos) << outcome.out;
     EXPECT_NE(outcome.out.find("--out"), std::string::npos);
     EXPECT_NE(outcome.out.find("--threads"), std::string::npos);
-  }
-}
-
-TEST_F(Program, RefusesWrongRequestsInOneLine) {
-  const std::string missing = (folder_ / "missing.txt").string();
-  expect_refused({"shwo"}, 2, "did you mean 'show'?");
-  expect_refused({"zzzzzzzz"}, 2, "unknown command 'zzzzzzzz'");
-  expect_refused({"show", "attenton"}, 2, "did you mean 'attention'?");
-  expect_refused({"show", "positions", "--lenght", "3"}, 2, "did you mean '--length'?");
-  expect_refused({"show", "positions", "--jso"}, 2, "did you mean '--json'?");
-  expect_refused({"show", "positions", "--kind", "sinusodal"}, 2, "did you mean 'sinusoidal'?");
-  expect_refused({"show", "schedule", "--kind", "cosin"}, 2, "did you mean 'cosine'?");
-  expect_refused({"show", "params", "--preset", "bass"}, 2, "did you mean 'base'?");
-  expect_refused({"show", "attention", "--mask", "casual"}, 2, "did you mean 'causal'?");
-  expect_refused({"show", "attention", "positions"}, 2, "unexpected argument 'positions'");
-  expect_refused({"show", "mask", "extra"}, 2, "unexpected argument 'extra'");
-  expect_refused({"show", "positions", "--length"}, 2, "--length");
-  expect_refused({"show", "heads", "--d-model", "128", "--heads", "5"}, 2, "128 features by 5 heads");
-  expect_refused({"show", "shapes", "--d-model", "128", "--heads", "5"}, 2, "128 features by 5 heads");
-  expect_refused({"show", "params", "--d-model", "128", "--heads", "5"}, 2, "128 features by 5 heads");
-  expect_refused({"show", "attention", "--heads", "3"}, 2, "by 3 heads");
-  expect_refused({"--threads", "0", "show", "mask"}, 2, "--threads '0'");
-  expect_refused({"--threads", "x", "show", "mask"}, 2, "--threads 'x'");
-}
-
-TEST_F(Program, RefusesWrongMatricesInOneLine) {
-  const auto attention = [&](const std::string& q, const std::string& part, int status = 2) {
-    expect_refused({"show", "attention", "--q", q}, status, part);
-  };
-  attention("1 0; 1", "row 2 has 1 numbers: expected 2");
-  attention("", "empty matrix");
-  attention(" ; ", "empty matrix");
-  attention("1 0;; 0 1", "row 2 is empty");
-  attention("1 a; 0 1", "'a' is no number");
-  attention("abc", "expected rows of numbers");
-  attention("1 nan", "'nan': expected a finite number");
-  attention("inf 1", "'inf': expected a finite number");
-  attention("1e999 1", "expected a finite number");
-  attention("1e300 1", "expected a number within");
-  attention("1e38 1; 1e38 2", "overflows");
-  attention((folder_ / "missing.txt").string(), "No such file", 1);
-  attention(folder_.string(), "Is a directory", 1);
-  std::ofstream(folder_ / "ragged.txt") << "1 0\n1\n";
-  attention((folder_ / "ragged.txt").string(), "row 2 has 1 numbers", 1);
-  std::ofstream(folder_ / "empty.txt") << "";
-  attention((folder_ / "empty.txt").string(), "empty matrix", 1);
-  expect_refused({"show", "attention", "--q", "1 0", "--k", "1 0; 0 1", "--v", "1; 2; 3"}, 2, "K has 2 rows and V has 3");
-  expect_refused({"show", "attention", "--q", "1 0", "--k", "1 0 0"}, 2, "Q has 2 columns and K has 3");
-  expect_refused({"show", "attention", "--k", "1 0"}, 2, "--q is missing");
-  expect_refused({"show", "attention", "--mask", "1 0; 0 1"}, 2, "expected (3, 3)");
-  expect_refused({"show", "attention", "--mask", "1 0 2; 0 1 1; 1 1 1"}, 2, "has 2: expected 1 (seen) or 0 (hidden)");
-  expect_refused({"show", "attention", "--labels", "a b"}, 2, "--labels has 2 words");
-}
-
-TEST_F(Program, RefusesWrongNumbersInOneLine) {
-  for (const char* wrong : {"0", "-3", "99999999999999999999", "1000000", "x", "nan", "1.5", ""}) {
-    expect_refused({"show", "positions", "--length", wrong}, 2, "expected a whole number from 1 to 1024");
-  }
-  expect_refused({"show", "positions", "--length", "1000", "--dim", "8000"}, 2, "expected at most");
-  expect_refused({"show", "positions", "--kind", "rotary", "--dim", "7"}, 2, "even");
-  expect_refused({"show", "positions", "--kind", "t5", "--max-distance", "4"}, 2, "max_distance");
-  expect_refused({"show", "schedule", "--warmup", "-1"}, 2, "--warmup");
-  expect_refused({"show", "schedule", "--kind", "cosine", "--warmup", "10", "--steps", "5"}, 2, "more steps than warm-up");
-  expect_refused({"show", "schedule", "--kind", "cosine", "--peak", "inf"}, 2, "expected a finite number");
-  expect_refused({"show", "heads", "--heads", "0"}, 2, "--heads '0'");
-  expect_refused({"show", "shapes", "--batch", "999999999"}, 2, "--batch");
-  expect_refused({"show", "mask", "--lengths", "3,x"}, 2, "--lengths 'x'");
-  expect_refused({"show", "mask", "--length", "2", "--lengths", "3"}, 2, "a sequence of 3");
-  expect_refused({"show", "softmax", "1", "two"}, 2, "'two' is no number");
-  expect_refused({"show", "softmax", "1", "inf"}, 2, "expected a finite number");
-  expect_refused({"show", "softmax", "1", "-inf"}, 2, "expected a finite number");
-  expect_refused({"show", "softmax", "1", "--temperature", "0"}, 2, "--temperature '0'");
-  expect_refused({"show", "loss", "0"}, 2, "expected a probability");
-  expect_refused({"show", "loss", "1.5"}, 2, "expected a probability");
-  expect_refused({"show", "loss", "--smoothing", "2"}, 2, "--smoothing '2'");
-  expect_refused({"show", "adam", "--gradients", "1 x"}, 2, "'x' is no number");
-  expect_refused({"show", "adam", "--lr", "-1"}, 2, "--lr '-1'");
-  expect_refused({"show", "params", "--layers", "100000"}, 2, "--layers");
-}
-
-TEST_F(Program, RefusesWrongPlacesForPictures) {
-  for (const auto& show : kShows) {
-    expect_refused({"show", show[1], "--out", "picture.gif"}, 2, ".svg or .png");
-    expect_refused({"show", show[1], "--out", "none/picture.svg"}, 1, "there is no folder 'none'");
-  }
-  expect_refused({"show", "mask", "--out", ""}, 2, "--out");
-  fs::create_directory(folder_ / "taken.svg");
-  expect_refused({"show", "mask", "--out", (folder_ / "taken.svg").string()}, 1, "taken.svg");
-}
-
-TEST_F(Program, AFullDiskIsOneLineAndStatusOne) {
-  for (const char* show : {"attention", "mask"}) {
-    const Outcome outcome = run({"show", show}, "/dev/full");
-    EXPECT_EQ(outcome.status, 1);
-    EXPECT_EQ(outcome.err, "heed: [stdout] cannot write: No space left on device\n");
   }
 }
 

@@ -38,9 +38,12 @@ TEST(ParameterCount, TwoThirdsOfAnEncoderLayerAreFeedForward) {
 
 int64_t built(const ModelConfig& m) {
   switch (m.family) {
-    case Family::kEncoderDecoder: return EncoderDecoder(m).parameters.count();
-    case Family::kEncoder: return Encoder(m).parameters.count();
-    case Family::kDecoder: break;
+    case Family::kEncoderDecoder:
+      return EncoderDecoder(m).parameters.count();
+    case Family::kEncoder:
+      return Encoder(m).parameters.count();
+    case Family::kDecoder:
+      break;
   }
   return Decoder(m).parameters.count();
 }
