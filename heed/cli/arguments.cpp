@@ -17,7 +17,7 @@
 namespace heed::cli {
 namespace {
 
-constexpr int64_t kMostNumbers = 1 << 20;      // of one matrix
+constexpr int64_t kMostNumbers = 1 << 20;       // of one matrix
 constexpr size_t kMostBytes = size_t{1} << 24;  // of one matrix file
 
 int64_t parse_whole(const std::string& where, const std::string& text, Range range) {
@@ -91,7 +91,7 @@ std::string place(const CLI::App* app) {
   for (; app != nullptr && app->get_parent() != nullptr; app = app->get_parent()) {
     path = path.empty() ? app->get_name() : app->get_name() + " " + path;
   }
-  return "[" + (path.empty() ? "heed" : path) + "]";
+  return fmt::format("[{}]", path.empty() ? "heed" : path);
 }
 
 CLI::Option* add_whole(CLI::App* app, const std::string& flag, int64_t& value, Range range, const std::string& help) {

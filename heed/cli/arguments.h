@@ -20,7 +20,8 @@ struct RealRange {
   double least, most;
 };
 CLI::Option* add_whole(CLI::App* app, const std::string& flag, int64_t& value, Range range, const std::string& help);
-CLI::Option* add_number(CLI::App* app, const std::string& flag, double& value, RealRange range, const std::string& help);
+CLI::Option* add_number(CLI::App* app, const std::string& flag, double& value, RealRange range,
+                        const std::string& help);
 CLI::Option* add_choice(CLI::App* app, const std::string& flag, std::string& value,
                         const std::vector<std::string>& choices, const std::string& help);
 // "--lengths 5,3,4": whole numbers, at most `most_count` of them.

@@ -1,10 +1,12 @@
 #include "heed/cli/attention_steps.h"
 
+#include <algorithm>
+#include <cfloat>
 #include <cmath>
 #include <limits>
 
 #include "heed/base/error.h"
-#include "heed/kernels/softmax.h"
+#include "heed/kernels/attention.h"
 
 namespace heed::cli {
 namespace {
@@ -12,7 +14,7 @@ namespace {
 constexpr int64_t kMostWeights = 1 << 22;
 
 Grid grid_of(int64_t rows, int64_t columns) {
-  return {rows, columns, std::vector<float>(static_cast<size_t>(rows * columns)), {}, {}};
+  return {rows, columns, std::vector<double>(static_cast<size_t>(rows * columns)), {}, {}};
 }
 
 // The columns of one head.
@@ -27,15 +29,30 @@ Grid slice(const Matrix& matrix, int64_t head, int64_t heads) {
   return grid;
 }
 
-// a b, or a b^T: f32 products summed in double.
+// a b, or a b^T.
 Grid product(const Grid& a, const Grid& b, bool transposed) {
   Grid out = grid_of(a.rows, transposed ? b.rows : b.columns);
   for (int64_t i = 0; i < out.rows; ++i) {
     for (int64_t j = 0; j < out.columns; ++j) {
       double sum = 0;
-      for (int64_t x = 0; x < a.columns; ++x) sum += double{a.at(i, x)} * (transposed ? b.at(j, x) : b.at(x, j));
-      out.values[static_cast<size_t>(i * out.columns + j)] = static_cast<float>(sum);
+      for (int64_t x = 0; x < a.columns; ++x) sum += a.at(i, x) * (transposed ? b.at(j, x) : b.at(x, j));
+      out.values[static_cast<size_t>(i * out.columns + j)] = sum;
     }
+  }
+  return out;
+}
+
+// A row of nothing but -inf gives zeros.
+Grid softmax_of_rows(const Grid& x) {
+  Grid out = grid_of(x.rows, x.columns);
+  for (int64_t r = 0; r < x.rows; ++r) {
+    const auto row = x.values.begin() + r * x.columns;
+    const auto to = out.values.begin() + r * x.columns;
+    const double most = *std::max_element(row, row + x.columns);
+    if (std::isinf(most)) continue;
+    double sum = 0;
+    for (int64_t c = 0; c < x.columns; ++c) sum += to[c] = std::exp(row[c] - most);
+    for (int64_t c = 0; c < x.columns; ++c) to[c] /= sum;
   }
   return out;
 }
@@ -66,21 +83,46 @@ std::vector<HeadSteps> attention_steps(const AttentionAsk& ask) {
     HeadSteps s{slice(ask.q, h, ask.heads), slice(ask.k, h, ask.heads), slice(ask.v, h, ask.heads), {}, {}, {}, {}, {}};
     s.scores = product(s.q, s.k, true);
     s.scaled = s.scores;
-    const float scale = ask.scaled ? 1 / std::sqrt(static_cast<float>(s.q.columns)) : 1;
-    for (float& value : s.scaled.values) {
-      if (!std::isfinite(value)) fail("[show attention] a score overflows single precision: expected smaller Q and K");
+    const double scale = ask.scaled ? 1 / std::sqrt(static_cast<double>(s.q.columns)) : 1;
+    for (double& value : s.scaled.values) {
+      if (std::abs(value) > FLT_MAX)
+        fail("[show attention] a score overflows single precision: expected smaller Q and K");
       value *= scale;
     }
     s.masked = s.scaled;
     for (size_t i = 0; i < ask.keep.size(); ++i) {
-      if (ask.keep[i] == 0) s.masked.values[i] = -std::numeric_limits<float>::infinity();
+      if (ask.keep[i] == 0) s.masked.values[i] = -std::numeric_limits<double>::infinity();
     }
-    s.weights = grid_of(s.masked.rows, s.masked.columns);
-    kernels::softmax(s.weights.values.data(), s.masked.values.data(), s.masked.rows, s.masked.columns);
+    s.weights = softmax_of_rows(s.masked);
     s.output = product(s.weights, s.v, false);
     heads.push_back(std::move(s));
   }
   return heads;
+}
+
+std::vector<float> attention_by_kernel(const AttentionAsk& ask) {
+  const int32_t q_offsets[] = {0, static_cast<int32_t>(ask.q.rows)},
+                k_offsets[] = {0, static_cast<int32_t>(ask.k.rows)};
+  kernels::Attention a{};
+  a.sequences = 1;
+  a.q_offsets = q_offsets;
+  a.k_offsets = k_offsets;
+  a.heads = a.kv_heads = ask.heads;
+  a.D = ask.q.columns / ask.heads;
+  a.Dv = ask.v.columns / ask.heads;
+  a.scale = ask.scaled ? 1 / std::sqrt(static_cast<float>(a.D)) : 1;
+  if (!ask.keep.empty()) {
+    a.mask.keep = ask.keep.data();
+    a.mask.stride_row = ask.k.rows;
+  }
+  std::vector<float> out(static_cast<size_t>(ask.q.rows * ask.v.columns));
+  kernels::attention(a, {.q = {ask.q.values.data(), ask.q.columns},
+                         .k = {ask.k.values.data(), ask.k.columns},
+                         .v = {ask.v.values.data(), ask.v.columns},
+                         .out = out.data(),
+                         .out_ld = ask.v.columns,
+                         .logsumexp = nullptr});
+  return out;
 }
 
 }  // namespace heed::cli

@@ -10,8 +10,8 @@
 namespace heed::cli {
 
 struct AttentionAsk {
-  Matrix q, k, v;                // (n_q, heads * d_k), (n_k, heads * d_k), (n_k, heads * d_v)
-  std::vector<uint8_t> keep;     // (n_q, n_k), 0 is masked; empty: no mask
+  Matrix q, k, v;             // (n_q, heads * d_k), (n_k, heads * d_k), (n_k, heads * d_v)
+  std::vector<uint8_t> keep;  // (n_q, n_k), 0 is masked; empty: no mask
   int64_t heads = 1;
   bool scaled = true;
 };
@@ -28,6 +28,9 @@ struct HeadSteps {
 
 // Checks that the shapes fit together, or fails with `where` in front.
 void check_attention(const std::string& where, const AttentionAsk& ask);
+// The textbook's way, in double.
 std::vector<HeadSteps> attention_steps(const AttentionAsk& ask);
+// The engine's way, in tiles and f32: (n_q, heads * d_v), to compare with.
+std::vector<float> attention_by_kernel(const AttentionAsk& ask);
 
 }  // namespace heed::cli

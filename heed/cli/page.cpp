@@ -11,7 +11,7 @@ namespace {
 constexpr double kMargin = 28, kGap = 26, kWidest = 1180, kTitle = 21, kSubtitle = 15, kBody = 13, kSmall = 11;
 constexpr int64_t kMostCells = 256;
 
-std::string cell_text(float value, int decimals) {
+std::string cell_text(double value, int decimals) {
   if (std::isinf(value)) return value < 0 ? "−∞" : "∞";
   if (value == 0) value = 0;
   return decimals == -2 ? fmt::format("{:g}", value) : fmt::format("{:.{}f}", value, decimals);
@@ -47,7 +47,8 @@ std::vector<double> ticks(double low, double high, int count) {
   const double in_power = rough / power;
   const double step = power * (in_power < 1.5 ? 1 : in_power < 3.5 ? 2 : in_power < 7.5 ? 5 : 10);
   std::vector<double> out;
-  for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k) out.push_back(k * step);
+  for (double k = std::ceil(low / step - 1e-9); k * step <= high + step * 1e-9; ++k)
+    out.push_back(k == 0 ? 0 : k * step);  // not "-0"
   return out;
 }
 
@@ -82,7 +83,7 @@ void Page::draw_cells(Point at, const HeatPanel& panel, double cell) {
   const double line = cell > 6 ? 1 : 0;  // a hair of paper between cells, while there is room for it
   for (int64_t r = 0; r < grid.rows; ++r) {
     for (int64_t c = 0; c < grid.columns; ++c) {
-      const float value = grid.at(r, c);
+      const double value = grid.at(r, c);
       const Colour fill = std::isfinite(value) ? colour_at(panel.scale.palette, panel.scale.at(value)) : kHidden;
       const double x = at.x + static_cast<double>(c) * cell, y = at.y + static_cast<double>(r) * cell;
       scene_.items.push_back(Scene::Box{x, y, cell - line, cell - line, fill});
@@ -132,11 +133,11 @@ Page::Size Page::draw_heat(Point at, const HeatPanel& panel, double cell) {
     below += 14;
   }
   if (!panel.y_name.empty()) {
-    scene_.items.push_back(Scene::Text{{at.x + kSmall, corner.y + height / 2}, panel.y_name, kSmall, kSoftInk,
-                                       Scene::Anchor::kMiddle, true});
+    scene_.items.push_back(Scene::Text{
+        {at.x + kSmall, corner.y + height / 2}, panel.y_name, kSmall, kSoftInk, Scene::Anchor::kMiddle, true});
   }
-  draw_key({corner.x, corner.y + height + below}, std::clamp(width, 60.0, 200.0), panel.scale);
-  return {std::max(left + width, text_width(panel.title, kSubtitle)), top + height + below + 30};
+  if (panel.with_key) draw_key({corner.x, corner.y + height + below}, std::clamp(width, 60.0, 200.0), panel.scale);
+  return {std::max(left + width, text_width(panel.title, kSubtitle)), top + height + below + (panel.with_key ? 30 : 4)};
 }
 
 void Page::heat(const std::vector<HeatPanel>& panels) {
@@ -165,7 +166,7 @@ void Page::draw_axes(Point at, const Chart& chart, Point low, Point high) {
   const auto py = [&](double y) { return at.y + chart.height - (y - low.y) / (high.y - low.y) * chart.height; };
   for (const double y : ticks(low.y, high.y, 5)) {
     scene_.items.push_back(Scene::Line{{{at.x, py(y)}, {at.x + chart.width, py(y)}}, kFaint, 1});
-    add({at.x - 8, py(y) + 4}, fmt::format("{:.4g}", std::abs(y) < 1e-300 ? 0 : y), kSmall, kSoftInk, Scene::Anchor::kEnd);
+    add({at.x - 8, py(y) + 4}, fmt::format("{:.4g}", y), kSmall, kSoftInk, Scene::Anchor::kEnd);
   }
   for (const double x : ticks(low.x, high.x, 8)) {
     scene_.items.push_back(Scene::Line{{{px(x), at.y + chart.height}, {px(x), at.y + chart.height + 4}}, kSoftInk, 1});
@@ -174,8 +175,8 @@ void Page::draw_axes(Point at, const Chart& chart, Point low, Point high) {
   scene_.items.push_back(
       Scene::Line{{{at.x, at.y + chart.height}, {at.x + chart.width, at.y + chart.height}}, kSoftInk, 1});
   add({at.x + chart.width / 2, at.y + chart.height + 36}, chart.x_name, kBody, kInk, Scene::Anchor::kMiddle);
-  scene_.items.push_back(Scene::Text{{at.x - 56, at.y + chart.height / 2}, chart.y_name, kBody, kInk,
-                                     Scene::Anchor::kMiddle, true});
+  scene_.items.push_back(
+      Scene::Text{{at.x - 56, at.y + chart.height / 2}, chart.y_name, kBody, kInk, Scene::Anchor::kMiddle, true});
 }
 
 void Page::chart(const Chart& chart) {
@@ -205,7 +206,8 @@ void Page::chart(const Chart& chart) {
     for (size_t k = 0; k < s.x.size(); ++k) points.push_back(to_page(s.x[k], s.y[k]));
     scene_.items.push_back(Scene::Line{points, colour, 2});
     if (!named) continue;
-    scene_.items.push_back(Scene::Line{{{at.x + chart.width + 16, legend}, {at.x + chart.width + 38, legend}}, colour, 3});
+    scene_.items.push_back(
+        Scene::Line{{{at.x + chart.width + 16, legend}, {at.x + chart.width + 38, legend}}, colour, 3});
     add({at.x + chart.width + 46, legend + 4}, s.name, kBody);
     took(chart.width + 120 + text_width(s.name, kBody), 0);
     legend += 20;
@@ -215,7 +217,8 @@ void Page::chart(const Chart& chart) {
     scene_.items.push_back(Scene::Line{{p, {p.x + 0.01, p.y}, p}, series_colour(1), 8});
     const double width = text_width(mark.text, kSmall + 1);
     const bool fits = p.x + 10 + width < at.x + chart.width;
-    add({fits ? p.x + 10 : p.x - 10, p.y - 6}, mark.text, kSmall + 1, kInk, fits ? Scene::Anchor::kStart : Scene::Anchor::kEnd);
+    add({fits ? p.x + 10 : p.x + 4, p.y - (fits ? 6 : 14)}, mark.text, kSmall + 1, kInk,
+        fits ? Scene::Anchor::kStart : Scene::Anchor::kEnd);
   }
   took(66 + chart.width + 12, std::max(chart.height + 58, legend - y_));
 }
@@ -252,7 +255,8 @@ void Page::table(const Table& table) {
     double x = kMargin;
     for (size_t c = 0; c < cells.size(); ++c) {
       const bool right = c < table.right.size() && table.right[c];
-      add({right ? x + widths[c] : x, y_ + 15}, cells[c], kBody, colour, right ? Scene::Anchor::kEnd : Scene::Anchor::kStart);
+      add({right ? x + widths[c] : x, y_ + 15}, cells[c], kBody, colour,
+          right ? Scene::Anchor::kEnd : Scene::Anchor::kStart);
       x += widths[c] + kGap;
     }
     took(all - kGap, 23);

@@ -13,8 +13,9 @@ struct HeatPanel {
   std::string title;
   Grid grid;
   Scale scale;
-  int decimals = 2;     // of the numbers in the cells, where they fit; -1: none, -2: as short as they allow
+  int decimals = 2;  // of the numbers in the cells, where they fit; -1: none, -2: as short as they allow
   std::string x_name, y_name;
+  bool with_key = true;  // what the colours mean, below
 };
 
 struct Chart {

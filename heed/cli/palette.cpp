@@ -9,7 +9,8 @@
 namespace heed::cli {
 namespace {
 
-constexpr Colour kSequentialStops[] = {{246, 249, 253}, {200, 221, 240}, {120, 174, 216}, {46, 114, 178}, {12, 48, 104}};
+constexpr Colour kSequentialStops[] = {
+    {246, 249, 253}, {200, 221, 240}, {120, 174, 216}, {46, 114, 178}, {12, 48, 104}};
 constexpr Colour kDivergingStops[] = {{27, 82, 152}, {122, 170, 214}, {248, 248, 246}, {232, 146, 110}, {166, 32, 44}};
 
 uint8_t mix(uint8_t a, uint8_t b, double t) { return static_cast<uint8_t>(std::lround(a + (b - a) * t)); }

@@ -16,8 +16,8 @@ struct PositionAsk {
 };
 
 struct PositionTables {
-  Grid table;                   // (length, dim): what is added, or the turns; empty for a bias on scores
-  Grid between;                 // (length, length): dot products, or the bias of the first head, or the buckets
+  Grid table;    // (length, dim): what is added, or the turns; empty for a bias on scores
+  Grid between;  // (length, length): dot products, or the bias of the first head, or the buckets
   std::string between_title, between_note;
   std::vector<nn::Turn> turns;  // of the shift, where there is one
   double shift_error = 0;       // max |M_k PE(p) - PE(p + k)| over all p and features

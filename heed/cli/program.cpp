@@ -68,7 +68,8 @@ std::string explain_extra(const CLI::App* app, const std::string& extra) {
 
 std::string one_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
-  std::replace_if(text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
+  std::replace_if(
+      text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
   return text;
 }
 
@@ -88,7 +89,8 @@ std::string overview(const CLI::App& app) {
 }
 
 void add_everywhere(CLI::App& app, Common& common) {
-  add_whole(&app, "--threads", common.threads, {1, 1024}, "threads to use; without it, as many as this process may use");
+  add_whole(&app, "--threads", common.threads, {1, 1024},
+            "threads to use; without it, as many as this process may use");
   add_whole(&app, "--seed", common.seed, {0, INT64_MAX}, "seed of everything random");
   app.add_flag("--quiet", common.quiet, "no messages");
   app.add_flag("--verbose", common.verbose, "more messages");

@@ -19,7 +19,8 @@ struct Common {
 
 // Adds a command under `parent`, with an example for its --help. The command file adds flags and a callback, which
 // runs once the whole line is understood and throws Error or FileError when it cannot go on.
-CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary, const std::string& example);
+CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
+                      const std::string& example);
 
 // Standard output, checked: a full disk is a FileError. Messages go to standard error, unless --quiet.
 void print(std::string_view text);

@@ -13,10 +13,10 @@ namespace heed::cli {
 // A matrix with names for its rows and columns; without names they are counted from 0.
 struct Grid {
   int64_t rows = 0, columns = 0;
-  std::vector<float> values;  // (rows, columns)
+  std::vector<double> values;  // (rows, columns)
   std::vector<std::string> row_names, column_names;
 
-  float at(int64_t r, int64_t c) const { return values[static_cast<size_t>(r * columns + c)]; }
+  double at(int64_t r, int64_t c) const { return values[static_cast<size_t>(r * columns + c)]; }
   std::string row_name(int64_t r) const;
   std::string column_name(int64_t c) const;
 };
@@ -46,7 +46,8 @@ struct Curve {
 };
 std::string curve_text(const Curve& curve, const Style& style);
 // A small curve without axes, `height` lines of `width` columns, for values in [low, high].
-std::vector<std::string> wave_lines(const std::vector<double>& y, int64_t width, int64_t height, double low, double high);
+std::vector<std::string> wave_lines(const std::vector<double>& y, int64_t width, int64_t height, double low,
+                                    double high);
 
 struct Table {
   std::vector<std::string> head;
@@ -56,5 +57,6 @@ struct Table {
 std::string table_text(const Table& table, const Style& style);
 
 std::string heading(const Style& style, const std::string& title, const std::string& note = "");
+std::string section(const Style& style, const std::string& title, const std::string& note = "");  // after an empty line
 
 }  // namespace heed::cli

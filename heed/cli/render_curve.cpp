@@ -67,20 +67,21 @@ std::string curve_text(const Curve& curve, const Style& style) {
   Canvas canvas(width, curve.height);
   draw(canvas, stretched(curve.x, *x_low, *x_high, 0, static_cast<double>(2 * width - 1)),
        stretched(curve.y, y_low, y_high, static_cast<double>(4 * curve.height - 1), 0));
-  std::string text = "  " + pad_left(curve.y_name, name_width) + "\n";
+  std::string text = fmt::format("  {}\n", pad_left(curve.y_name, name_width));
   for (int64_t r = 0; r < curve.height; ++r) {
     std::string name;
     if (r == 0) name = fmt::format("{:.3g}", y_high);
     if (r == curve.height / 2) name = fmt::format("{:.3g}", (y_high + y_low) / 2);
     if (r == curve.height - 1) name = fmt::format("{:.3g}", y_low);
-    text += "  " + pad_left(name, name_width) + " ┤" + in_colour(style, series_colour(0), canvas.row(r)) + "\n";
+    text += fmt::format("  {} ┤{}\n", pad_left(name, name_width), in_colour(style, series_colour(0), canvas.row(r)));
   }
   const std::string left = fmt::format("{:g}", *x_low), right = fmt::format("{} {:g}", curve.x_name, *x_high);
-  return text + std::string(static_cast<size_t>(name_width + 4), ' ') + left +
-         pad_left(right, width - static_cast<int64_t>(left.size())) + "\n";
+  return text + fmt::format("{}{}{}\n", std::string(static_cast<size_t>(name_width + 4), ' '), left,
+                            pad_left(right, width - static_cast<int64_t>(left.size())));
 }
 
-std::vector<std::string> wave_lines(const std::vector<double>& y, int64_t width, int64_t height, double low, double high) {
+std::vector<std::string> wave_lines(const std::vector<double>& y, int64_t width, int64_t height, double low,
+                                    double high) {
   Canvas canvas(width, height);
   std::vector<double> x;
   for (size_t i = 0; i < y.size(); ++i) x.push_back(static_cast<double>(i));

@@ -17,11 +17,14 @@ std::string repeat(const std::string& text, int64_t times) {
   return all;
 }
 
-std::string number(float value, int decimals) {
+std::string number(double value, int decimals) {
   if (std::isinf(value)) return value < 0 ? "-inf" : "inf";
   if (value == 0) value = 0;  // not "-0"
-  return decimals < 0 ? fmt::format("{}", value) : fmt::format("{:.{}f}", value, decimals);
+  return decimals < 0 ? fmt::format("{}", static_cast<float>(value)) : fmt::format("{:.{}f}", value, decimals);
 }
+
+// Blank only where there is next to nothing.
+const char* shade(double at) { return kShades[at < 0.02 ? 0 : 1 + std::min(3, static_cast<int>(at * 4))]; }
 
 int64_t widest(const std::vector<std::string>& texts) {
   int64_t width = 0;
@@ -53,10 +56,10 @@ std::vector<std::string> numbered(const std::string& name, int64_t count) {
 
 Scale scale_of(const Grid& grid) {
   double low = 0, high = 0;
-  for (const float value : grid.values) {
+  for (const double value : grid.values) {
     if (!std::isfinite(value)) continue;
-    low = std::min<double>(low, value);
-    high = std::max<double>(high, value);
+    low = std::min(low, value);
+    high = std::max(high, value);
   }
   if (low >= 0) return {Palette::kSequential, 0, high > 0 ? high : 1};
   const double reach = std::max(-low, high);
@@ -84,16 +87,16 @@ std::string matrix_text(const Grid& grid, const Style& style, int decimals) {
     }
   }
   const std::vector<int64_t> columns = shown(grid.columns, (style.columns - name_width - 4) / (cell + 2));
-  std::string text = "  " + std::string(static_cast<size_t>(name_width), ' ') + "  ";
-  for (const int64_t c : columns) text += "  " + pad_left(c < 0 ? "..." : grid.column_name(c), c < 0 ? 3 : cell);
+  std::string text(static_cast<size_t>(name_width + 4), ' ');
+  for (const int64_t c : columns) text += pad_left(c < 0 ? "..." : grid.column_name(c), c < 0 ? 5 : cell + 2);
   text += "\n";
   for (const int64_t r : rows) {
-    text += "  " + pad_left(r < 0 ? "..." : grid.row_name(r), name_width) + " │";
+    text += pad_left(r < 0 ? "..." : grid.row_name(r), name_width + 2) + " │";
     for (const int64_t c : columns) {
       if (c < 0) {
         text += "  ...";
       } else {
-        text += "  " + pad_left(r < 0 ? "..." : number(grid.at(r, c), decimals), cell);
+        text += pad_left(r < 0 ? "..." : number(grid.at(r, c), decimals), cell + 2);
       }
     }
     text += "\n";
@@ -105,31 +108,34 @@ std::string heat_text(const Grid& grid, const Style& style, const Scale& scale) 
   const std::vector<int64_t> rows = shown(grid.rows, kMostRows);
   const int64_t name_width = row_name_width(grid, rows);
   const int64_t room = style.columns - name_width - 4;
-  const int64_t names = std::max(widest(grid.column_names), static_cast<int64_t>(std::to_string(grid.columns - 1).size()));
+  const int64_t names =
+      std::max(widest(grid.column_names), static_cast<int64_t>(std::to_string(grid.columns - 1).size()));
   const bool named = grid.columns * (names + 2) <= room;
-  const int64_t cell = named ? std::max<int64_t>(6, names + 2) * grid.columns <= room ? std::max<int64_t>(6, names + 2) : names + 2
-                             : grid.columns * 2 <= room ? 2 : 1;
+  const int64_t cell =
+      named ? std::max<int64_t>(6, names + 2) * grid.columns <= room ? std::max<int64_t>(6, names + 2) : names + 2
+      : grid.columns * 2 <= room ? 2
+                                 : 1;
   const std::vector<int64_t> columns = shown(grid.columns, room / cell);
   std::string text;
   if (named) {
     text += std::string(static_cast<size_t>(name_width + 4), ' ');
-    for (const int64_t c : columns) text += pad_right(" " + grid.column_name(c), cell);
+    for (const int64_t c : columns) text += pad_right(fmt::format(" {}", grid.column_name(c)), cell);
     text += "\n";
   }
   for (const int64_t r : rows) {
-    text += "  " + pad_left(r < 0 ? "..." : grid.row_name(r), name_width) + "  ";
+    text += pad_left(r < 0 ? "..." : grid.row_name(r), name_width + 2) + "  ";
     for (const int64_t c : columns) {
       if (r < 0 || c < 0) {
         text += pad_right(std::string(static_cast<size_t>(std::min<int64_t>(cell, 3)), '.'), cell);
         continue;
       }
-      const float value = grid.at(r, c);
+      const double value = grid.at(r, c);
       const double at = std::isfinite(value) ? std::clamp(scale.at(value), 0.0, 1.0) : 0;
       if (style.depth == Style::kPlain) {
-        text += repeat(std::isfinite(value) ? kShades[std::min(4, static_cast<int>(at * 5))] : "·", cell);
+        text += repeat(std::isfinite(value) ? shade(at) : "·", cell);
       } else {
         const Colour colour = std::isfinite(value) ? colour_at(scale.palette, at) : kHidden;
-        text += on_background(style, colour, pad_right(cell >= 6 ? " " + number(value, 2) : "", cell));
+        text += on_background(style, colour, pad_right(cell >= 6 ? fmt::format(" {}", number(value, 2)) : "", cell));
       }
     }
     text += "\n";
@@ -154,7 +160,7 @@ std::string table_text(const Table& table, const Style& style) {
     std::string text;
     for (size_t c = 0; c < cells.size(); ++c) {
       const bool right = c < table.right.size() && table.right[c];
-      text += "  " + (right ? pad_left(cells[c], widths[c]) : pad_right(cells[c], widths[c]));
+      text += fmt::format("  {}", right ? pad_left(cells[c], widths[c]) : pad_right(cells[c], widths[c]));
     }
     while (!text.empty() && text.back() == ' ') text.pop_back();
     return text;
@@ -168,7 +174,11 @@ std::string table_text(const Table& table, const Style& style) {
 }
 
 std::string heading(const Style& style, const std::string& title, const std::string& note) {
-  return bold(style, title) + (note.empty() ? "" : "  " + in_colour(style, kSoftInk, note)) + "\n";
+  return fmt::format("{}{}{}\n", bold(style, title), note.empty() ? "" : "  ", in_colour(style, kSoftInk, note));
+}
+
+std::string section(const Style& style, const std::string& title, const std::string& note) {
+  return fmt::format("\n{}", heading(style, title, note));
 }
 
 }  // namespace heed::cli

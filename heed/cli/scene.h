@@ -38,6 +38,8 @@ struct Scene {
   std::vector<std::variant<Box, Line, Text>> items;  // later ones lie above earlier ones
 };
 
+// Whether the font of PNG pictures has every character; a missing one is drawn as an empty frame.
+bool has_all_characters(const Scene& scene);
 // How wide a text will be, by the font that PNG uses; SVG viewers come close.
 double text_width(const std::string& text, double size);
 

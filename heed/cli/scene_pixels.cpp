@@ -45,7 +45,8 @@ class Coverage {
         const double cover = std::min(std::abs(inside), 1.0);
         if (cover < 1e-4) continue;
         uint8_t* pixel = &image.pixels[static_cast<size_t>(3 * (y * width_ + x))];
-        for (int i = 0; i < 3; ++i) pixel[i] = static_cast<uint8_t>(std::lround(pixel[i] + (rgb[i] - pixel[i]) * cover));
+        for (int i = 0; i < 3; ++i)
+          pixel[i] = static_cast<uint8_t>(std::lround(pixel[i] + (rgb[i] - pixel[i]) * cover));
       }
       for (int64_t x = width_; x < width_ + 2; ++x) area_[static_cast<size_t>(y * (width_ + 2) + x)] = 0;
     }
@@ -83,8 +84,8 @@ class Coverage {
 
 const Glyph* find_glyph(char32_t c) {
   const Glyph* end = kGlyphs + kGlyphCount;
-  const Glyph* found = std::lower_bound(kGlyphs, end, static_cast<int>(c),
-                                        [](const Glyph& g, int code) { return g.code_point < code; });
+  const Glyph* found =
+      std::lower_bound(kGlyphs, end, static_cast<int>(c), [](const Glyph& g, int code) { return g.code_point < code; });
   return found != end && found->code_point == static_cast<int>(c) ? found : nullptr;
 }
 
@@ -122,7 +123,8 @@ std::vector<std::vector<Point>> contours_of(const Glyph& glyph) {
       const Point a = points[i - 1], control = points[i], b = points[(i + 1) % points.size()];
       for (int step = 1; step < 6; ++step) {
         const double t = step / 6.0, u = 1 - t;
-        flat.push_back({u * u * a.x + 2 * u * t * control.x + t * t * b.x, u * u * a.y + 2 * u * t * control.y + t * t * b.y});
+        flat.push_back(
+            {u * u * a.x + 2 * u * t * control.x + t * t * b.x, u * u * a.y + 2 * u * t * control.y + t * t * b.y});
       }
     }
     contours.push_back(flat);
@@ -205,6 +207,17 @@ class Painter {
 };
 
 }  // namespace
+
+bool has_all_characters(const Scene& scene) {
+  bool all = true;
+  for (const auto& item : scene.items) {
+    if (const auto* text = std::get_if<Scene::Text>(&item)) {
+      for_each_character(text->text,
+                         [&](char32_t c, int64_t columns) { all &= columns == 0 || find_glyph(c) != nullptr; });
+    }
+  }
+  return all;
+}
 
 double text_width(const std::string& text, double size) {
   double width = 0;

@@ -30,10 +30,14 @@ void add_show_kind(CLI::App& show, const Common& common, const ShowWords& words,
     const bool drawn = app->count("--out") > 0;
     if (drawn) check_picture_path(place(app), *out);
     kind->compute(common);
-    if (drawn) write_picture(*out, kind->picture());
+    const Scene picture = drawn ? kind->picture() : Scene{};
+    if (drawn) write_picture(*out, picture);
     print(common.json ? kind->json().dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
                       : kind->text(stdout_style()));
-    if (drawn) message(common, fmt::format("wrote {}", *out));
+    if (!drawn) return;
+    const bool framed = out->ends_with(".png") && !has_all_characters(picture);
+    message(common,
+            fmt::format("wrote {}{}", *out, framed ? "; some characters are empty frames there, a .svg has them" : ""));
   });
 }
 

@@ -33,7 +33,8 @@ class AttentionShow : public Show {
     app.add_option("--mask", mask_, "causal, or rows of 1 (seen) and 0 (hidden), or a file of them")->type_name("MASK");
     app.add_flag("--no-scale", no_scale_, "leave out the division by sqrt(d_k)");
     add_whole(&app, "--heads", ask_.heads, {1, 1024}, "heads that share the columns; 1 without it");
-    app.add_option("--labels", labels_, "names of the keys (and queries, if as many): \"the cat sat\"")->type_name("WORDS");
+    app.add_option("--labels", labels_, "names of the keys (and queries, if as many): \"the cat sat\"")
+        ->type_name("WORDS");
   }
 
   void compute(const Common&) override {
@@ -48,6 +49,7 @@ class AttentionShow : public Show {
     check_attention(where, ask_);
     if (app_->count("--mask") > 0) read_mask(where + " --mask");
     heads_ = attention_steps(ask_);
+    by_kernel_ = attention_by_kernel(ask_);
     name_all(where);
   }
 
@@ -59,34 +61,44 @@ class AttentionShow : public Show {
         out += fmt::format("\n... and {} more heads; --json gives all of them\n", heads_.size() - h);
         break;
       }
-      if (heads_.size() > 1) out += "\n" + heading(style, fmt::format("Head {} of {}", h, heads_.size()));
+      if (heads_.size() > 1) out += section(style, fmt::format("Head {} of {}", h, heads_.size()));
       out += head_text(heads_[h], style);
     }
     if (heads_.size() > 1) {
-      out += "\n" + heading(style, "Concat(heads)", shape_of(merged())) + matrix_text(merged(), style);
+      out += section(style, "Concat(heads)", shape_of(merged())) + matrix_text(merged(), style);
     }
-    return out;
+    return out +
+           fmt::format("\nThe engine's own attention, in tiles and f32, differs by at most {:.1e}.\n", difference());
   }
 
   Json json() const override {
+    const Grid by_kernel{ask_.q.rows, ask_.v.columns, {by_kernel_.begin(), by_kernel_.end()}, {}, {}};
     Json heads = Json::array();
     for (const HeadSteps& s : heads_) {
-      Json head = {{"q", rows_of(s.q)}, {"k", rows_of(s.k)}, {"v", rows_of(s.v)}, {"scores", rows_of(s.scores)},
+      Json head = {{"q", rows_of(s.q)},
+                   {"k", rows_of(s.k)},
+                   {"v", rows_of(s.v)},
+                   {"scores", rows_of(s.scores)},
                    {"scaled", rows_of(s.scaled)}};
       if (!ask_.keep.empty()) head["masked"] = rows_of(s.masked);
       head["weights"] = rows_of(s.weights);
       head["output"] = rows_of(s.output);
       heads.push_back(std::move(head));
     }
-    return {{"show", "attention"},  {"heads", ask_.heads}, {"d_k", ask_.q.columns / ask_.heads},
-            {"d_v", ask_.v.columns / ask_.heads}, {"scale", scale()},    {"steps", heads},
-            {"output", rows_of(merged())}};
+    return {{"show", "attention"},
+            {"heads", ask_.heads},
+            {"d_k", ask_.q.columns / ask_.heads},
+            {"d_v", ask_.v.columns / ask_.heads},
+            {"scale", scale()},
+            {"steps", heads},
+            {"output", rows_of(merged())},
+            {"engine", {{"output", rows_of(by_kernel)}, {"largest_difference", difference()}}}};
   }
 
   Scene picture() const override {
     Page page("Scaled dot-product attention");
-    page.text(fmt::format("softmax(Q K^T × {:.4g}) V   ·   {} queries, {} keys, d_k = {}", scale(), ask_.q.rows, ask_.k.rows,
-                          ask_.q.columns / ask_.heads));
+    page.text(fmt::format("softmax(Q K^T × {:.4g}) V   ·   {} queries, {} keys, d_k = {}", scale(), ask_.q.rows,
+                          ask_.k.rows, ask_.q.columns / ask_.heads));
     const size_t drawn = std::min(heads_.size(), static_cast<size_t>(kMostHeadsShown));
     for (size_t h = 0; h < drawn; ++h) {
       const HeadSteps& s = heads_[h];
@@ -108,9 +120,7 @@ class AttentionShow : public Show {
   }
 
  private:
-  double scale() const {
-    return ask_.scaled ? 1 / std::sqrt(static_cast<double>(ask_.q.columns / ask_.heads)) : 1;
-  }
+  double scale() const { return ask_.scaled ? 1 / std::sqrt(static_cast<double>(ask_.q.columns / ask_.heads)) : 1; }
 
   static std::string shape_of(const Grid& grid) { return fmt::format("({}, {})", grid.rows, grid.columns); }
 
@@ -125,8 +135,8 @@ class AttentionShow : public Show {
     if (!nearest(mask_, {"causal"}).empty()) fail("{} unknown '{}': did you mean 'causal'?", where, mask_);
     const Matrix matrix = parse_matrix(where, mask_);
     if (matrix.rows != rows || matrix.columns != columns) {
-      fail("{} is ({}, {}): expected ({}, {}), a row a query and a column a key", where, matrix.rows, matrix.columns, rows,
-           columns);
+      fail("{} is ({}, {}): expected ({}, {}), a row a query and a column a key", where, matrix.rows, matrix.columns,
+           rows, columns);
     }
     for (const float value : matrix.values) {
       if (value != 0 && value != 1) fail("{} has {}: expected 1 (seen) or 0 (hidden)", where, value);
@@ -154,7 +164,7 @@ class AttentionShow : public Show {
   std::string head_text(const HeadSteps& s, const Style& style) const {
     std::string out;
     const auto step = [&](const std::string& title, const Grid& grid, int decimals) {
-      out += "\n" + heading(style, title, shape_of(grid)) + matrix_text(grid, style, decimals);
+      out += section(style, title, shape_of(grid)) + matrix_text(grid, style, decimals);
     };
     step("Q  queries", s.q, -1);
     step("K  keys", s.k, -1);
@@ -163,7 +173,7 @@ class AttentionShow : public Show {
     if (ask_.scaled) step(fmt::format("scaled = scores / sqrt({})", s.q.columns), s.scaled, 6);
     if (!ask_.keep.empty()) step("masked: -inf where a key is hidden", s.masked, 6);
     step("weights = softmax of each row", s.weights, 6);
-    out += "\n" + heading(style, "weights, shaded") + heat_text(s.weights, style, Scale{});
+    out += section(style, "weights, shaded") + heat_text(s.weights, style, Scale{});
     step("output = weights V", s.output, 6);
     return out;
   }
@@ -179,11 +189,20 @@ class AttentionShow : public Show {
     return all;
   }
 
+  // Between the textbook's output and the engine's.
+  double difference() const {
+    const Grid all = merged();
+    double most = 0;
+    for (size_t i = 0; i < by_kernel_.size(); ++i) most = std::max(most, std::abs(all.values[i] - by_kernel_[i]));
+    return most;
+  }
+
   const CLI::App* app_ = nullptr;
   std::string q_, k_, v_, mask_, labels_;
   bool no_scale_ = false, example_ = false;
   AttentionAsk ask_;
   std::vector<HeadSteps> heads_;
+  std::vector<float> by_kernel_;
   std::vector<std::string> queries_, keys_;
 };
 

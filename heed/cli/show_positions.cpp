@@ -39,16 +39,16 @@ class PositionsShow : public Show {
   std::string text(const Style& style) const override {
     std::string out = heading(style, fmt::format("Positions: {}", ask_.kind)) + tables_.words + "\n";
     if (tables_.table.rows > 0) {
-      out += "\n" + heading(style, "table", fmt::format("({}, {})", ask_.length, ask_.dim));
+      out += section(style, "table", fmt::format("({}, {})", ask_.length, ask_.dim));
       out += matrix_text(tables_.table, style);
-      out += "\n" + heading(style, "heat map", "a row a position, a column a feature");
+      out += section(style, "heat map", "a row a position, a column a feature");
       out += heat_text(tables_.table, style, scale_of(tables_.table));
       out += waves_text(style);
     }
     if (!tables_.slopes.empty()) {
-      out += "\n" + heading(style, "slopes", "of each head") + matrix_text(slopes_grid(), style);
+      out += section(style, "slopes", "of each head") + matrix_text(slopes_grid(), style);
     }
-    out += "\n" + heading(style, tables_.between_title, tables_.between_note);
+    out += section(style, tables_.between_title, tables_.between_note);
     out += matrix_text(tables_.between, style, ask_.kind == "t5" ? 0 : ask_.kind == "learned" ? 6 : 4);
     out += heat_text(tables_.between, style, scale_of(tables_.between));
     return out + shift_text(style);
@@ -87,16 +87,18 @@ class PositionsShow : public Show {
       chart.x_name = "position";
       for (int64_t c = 0; c < std::min(kWavesShown, ask_.dim); ++c) {
         chart.series.push_back({tables_.table.column_name(c), {}, {}});
-        for (int64_t p = 0; p < ask_.length; ++p) {
-          chart.series.back().x.push_back(static_cast<double>(p));
-          chart.series.back().y.push_back(tables_.table.at(p, c));
+        chart.series.back().y = wave(c);
+        const auto points = static_cast<double>(chart.series.back().y.size() - 1);
+        for (double i = 0; i <= points; ++i) {
+          chart.series.back().x.push_back(i / points * static_cast<double>(ask_.length - 1));
         }
       }
       page.chart(chart);
     }
     if (shift_tried()) {
-      page.text(fmt::format("PE(p+{0}) = M PE(p): one turn for each pair of features, the same for every p; largest error {1:.1e}",
-                            ask_.shift, tables_.shift_error));
+      page.text(fmt::format(
+          "PE(p+{0}) = M PE(p): one turn for each pair of features, the same for every p; largest error {1:.1e}",
+          ask_.shift, tables_.shift_error));
     }
     return page.finish();
   }
@@ -105,27 +107,44 @@ class PositionsShow : public Show {
   bool shift_tried() const { return !tables_.turns.empty() && ask_.length > ask_.shift; }
 
   Grid slopes_grid() const {
-    return {1, static_cast<int64_t>(tables_.slopes.size()), tables_.slopes, {"slope"},
+    return {1,
+            static_cast<int64_t>(tables_.slopes.size()),
+            {tables_.slopes.begin(), tables_.slopes.end()},
+            {"slope"},
             numbered("head ", static_cast<int64_t>(tables_.slopes.size()))};
+  }
+
+  // One feature along the positions, also between them where the wave is known.
+  std::vector<double> wave(int64_t c) const {
+    std::vector<double> y;
+    if (tables_.turns.empty()) {
+      for (int64_t p = 0; p < ask_.length; ++p) y.push_back(tables_.table.at(p, c));
+      return y;
+    }
+    const double frequency = nn::sinusoidal_frequency(c / 2, ask_.dim);
+    for (int64_t i = 0; i <= 8 * (ask_.length - 1); ++i) {
+      const double angle = static_cast<double>(i) / 8 * frequency;
+      y.push_back(c % 2 == 0 ? std::sin(angle) : std::cos(angle));
+    }
+    return y;
   }
 
   std::string waves_text(const Style& style) const {
     if (ask_.length < 2) return "";
-    float reach = 0;
-    for (const float value : tables_.table.values) reach = std::max(reach, std::abs(value));
+    double reach = 0;
+    for (const double value : tables_.table.values) reach = std::max(reach, std::abs(value));
     if (reach == 0) return "";
-    std::string out = "\n" + heading(style, "waves", "each feature along the positions");
+    std::string out = section(style, "waves", "each feature along the positions");
     for (const int64_t c : shown(ask_.dim, kWavesShown)) {
       if (c < 0) {
         out += "     ...\n";
         continue;
       }
-      std::vector<double> y;
-      for (int64_t p = 0; p < ask_.length; ++p) y.push_back(tables_.table.at(p, c));
-      const std::vector<std::string> lines = wave_lines(y, std::min<int64_t>(style.columns - 14, 72), 2, -reach, reach);
+      const std::vector<std::string> lines =
+          wave_lines(wave(c), std::min<int64_t>(style.columns - 14, 72), 2, -reach, reach);
       for (size_t i = 0; i < lines.size(); ++i) {
-        out += "  " + pad_left(i == 0 ? tables_.table.column_name(c) : "", 6) + "  " +
-               in_colour(style, series_colour(c), lines[i]) + "\n";
+        out += fmt::format("  {}  {}\n", pad_left(i == 0 ? tables_.table.column_name(c) : "", 6),
+                           in_colour(style, series_colour(c), lines[i]));
       }
     }
     return out;
@@ -133,8 +152,8 @@ class PositionsShow : public Show {
 
   std::string shift_text(const Style& style) const {
     if (tables_.turns.empty()) return "";
-    std::string out = "\n" + heading(style, fmt::format("shift by {0}: PE(p+{0}) = M PE(p)", ask_.shift),
-                                     "M is made of 2x2 turns, one a pair of features, the same for every p");
+    std::string out = section(style, fmt::format("shift by {0}: PE(p+{0}) = M PE(p)", ask_.shift),
+                              "M is made of 2x2 turns, one a pair of features, the same for every p");
     Table table{{"pair", "angle", "cos", "sin", "[ cos  sin ; -sin  cos ]"}, {}, {true, true, true, true, false}};
     for (const int64_t i : shown(static_cast<int64_t>(tables_.turns.size()), 12)) {
       if (i < 0) {
@@ -149,7 +168,8 @@ class PositionsShow : public Show {
     }
     out += table_text(table, style);
     if (ask_.dim % 2 != 0) out += "The last sine has no cosine beside it and takes no part.\n";
-    if (!shift_tried()) return out + fmt::format("Not tried: no two of {} positions are {} apart.\n", ask_.length, ask_.shift);
+    if (!shift_tried())
+      return out + fmt::format("Not tried: no two of {} positions are {} apart.\n", ask_.length, ask_.shift);
     return out + fmt::format("Largest error of M PE(p) = PE(p+{}) over all {} positions p: {:.2e}\n", ask_.shift,
                              ask_.length - ask_.shift, tables_.shift_error);
   }

@@ -30,8 +30,9 @@ class ScheduleShow : public Show {
     train::learning_rate(schedule_, 1);  // says what does not fit together before anything is shown
     const int64_t count = std::min(kPoints, steps_);
     for (int64_t i = 0; i < count; ++i) {
-      add_point(count == 1 ? 1 : 1 + static_cast<int64_t>(static_cast<double>(steps_ - 1) * static_cast<double>(i) /
-                                                          static_cast<double>(count - 1)));
+      add_point(count == 1 ? 1
+                           : 1 + static_cast<int64_t>(static_cast<double>(steps_ - 1) * static_cast<double>(i) /
+                                                      static_cast<double>(count - 1)));
       // The corner of the curve is drawn whatever the spacing.
       const int64_t here = curve_steps_.back(), w = schedule_.warmup;
       if (i + 1 < count && here < w && here + (steps_ - 1) / (count - 1) + 1 > w && w <= steps_) add_point(w);
@@ -101,10 +102,13 @@ class ScheduleShow : public Show {
       case train::ScheduleKind::kPaper:
         return fmt::format("{}^-0.5 · min(step^-0.5, step · {}^-1.5)", schedule_.d_model, w);
       case train::ScheduleKind::kCosine:
-        return fmt::format("up to {:g} in {} steps, down along a cosine to {:g} at {}", schedule_.peak, w, schedule_.minimum, steps_);
+        return fmt::format("up to {:g} in {} steps, down along a cosine to {:g} at {}", schedule_.peak, w,
+                           schedule_.minimum, steps_);
       case train::ScheduleKind::kLinear:
-        return fmt::format("up to {:g} in {} steps, down along a line to {:g} at {}", schedule_.peak, w, schedule_.minimum, steps_);
-      case train::ScheduleKind::kConstant: break;
+        return fmt::format("up to {:g} in {} steps, down along a line to {:g} at {}", schedule_.peak, w,
+                           schedule_.minimum, steps_);
+      case train::ScheduleKind::kConstant:
+        break;
     }
     return fmt::format("up to {:g} in {} steps, and there it stays", schedule_.peak, w);
   }

@@ -12,10 +12,10 @@ enum class ScheduleKind { kPaper, kCosine, kLinear, kConstant };
 
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kPaper;
-  double peak = 1e-3;          // the rate when the warm-up ends; the paper's follows from d_model and warmup
-  int64_t d_model = 512;       // read by the paper's alone
-  int64_t warmup = 4000;       // steps; 0: none
-  int64_t total_steps = 0;     // where cosine and linear arrive at the minimum, and stay
+  double peak = 1e-3;       // the rate when the warm-up ends; the paper's follows from d_model and warmup
+  int64_t d_model = 512;    // read by the paper's alone
+  int64_t warmup = 4000;    // steps; 0: none
+  int64_t total_steps = 0;  // where cosine and linear arrive at the minimum, and stay
   double minimum = 0;
 };
 

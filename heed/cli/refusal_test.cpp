@@ -1,0 +1,105 @@
+// What the program refuses: one line, the right status, nothing written.
+#include "heed/cli/program_test.h"
+
+namespace heed::cli {
+namespace {
+
+TEST_F(Program, RefusesWrongRequestsInOneLine) {
+  const std::string missing = (folder_ / "missing.txt").string();
+  expect_refused({"shwo"}, 2, "did you mean 'show'?");
+  expect_refused({"zzzzzzzz"}, 2, "unknown command 'zzzzzzzz'");
+  expect_refused({"show", "attenton"}, 2, "did you mean 'attention'?");
+  expect_refused({"show", "positions", "--lenght", "3"}, 2, "did you mean '--length'?");
+  expect_refused({"show", "positions", "--jso"}, 2, "did you mean '--json'?");
+  expect_refused({"show", "positions", "--kind", "sinusodal"}, 2, "did you mean 'sinusoidal'?");
+  expect_refused({"show", "schedule", "--kind", "cosin"}, 2, "did you mean 'cosine'?");
+  expect_refused({"show", "params", "--preset", "bass"}, 2, "did you mean 'base'?");
+  expect_refused({"show", "attention", "--mask", "casual"}, 2, "did you mean 'causal'?");
+  expect_refused({"show", "attention", "positions"}, 2, "unexpected argument 'positions'");
+  expect_refused({"show", "mask", "extra"}, 2, "unexpected argument 'extra'");
+  expect_refused({"show", "positions", "--length"}, 2, "--length");
+  expect_refused({"show", "heads", "--d-model", "128", "--heads", "5"}, 2, "128 features by 5 heads");
+  expect_refused({"show", "shapes", "--d-model", "128", "--heads", "5"}, 2, "128 features by 5 heads");
+  expect_refused({"show", "params", "--d-model", "128", "--heads", "5"}, 2, "128 features by 5 heads");
+  expect_refused({"show", "attention", "--heads", "3"}, 2, "by 3 heads");
+  expect_refused({"--threads", "0", "show", "mask"}, 2, "--threads '0'");
+  expect_refused({"--threads", "x", "show", "mask"}, 2, "--threads 'x'");
+}
+
+TEST_F(Program, RefusesWrongMatricesInOneLine) {
+  const auto attention = [&](const std::string& q, const std::string& part, int status = 2) {
+    expect_refused({"show", "attention", "--q", q}, status, part);
+  };
+  attention("1 0; 1", "row 2 has 1 numbers: expected 2");
+  attention("", "empty matrix");
+  attention(" ; ", "empty matrix");
+  attention("1 0;; 0 1", "row 2 is empty");
+  attention("1 a; 0 1", "'a' is no number");
+  attention("abc", "expected rows of numbers");
+  attention("1 nan", "'nan': expected a finite number");
+  attention("inf 1", "'inf': expected a finite number");
+  attention("1e999 1", "expected a finite number");
+  attention("1e300 1", "expected a number within");
+  attention("1e38 1; 1e38 2", "overflows");
+  attention((folder_ / "missing.txt").string(), "No such file", 1);
+  attention(folder_.string(), "Is a directory", 1);
+  std::ofstream(folder_ / "ragged.txt") << "1 0\n1\n";
+  attention((folder_ / "ragged.txt").string(), "row 2 has 1 numbers", 1);
+  std::ofstream(folder_ / "empty.txt") << "";
+  attention((folder_ / "empty.txt").string(), "empty matrix", 1);
+  expect_refused({"show", "attention", "--q", "1 0", "--k", "1 0; 0 1", "--v", "1; 2; 3"}, 2,
+                 "K has 2 rows and V has 3");
+  expect_refused({"show", "attention", "--q", "1 0", "--k", "1 0 0"}, 2, "Q has 2 columns and K has 3");
+  expect_refused({"show", "attention", "--k", "1 0"}, 2, "--q is missing");
+  expect_refused({"show", "attention", "--mask", "1 0; 0 1"}, 2, "expected (3, 3)");
+  expect_refused({"show", "attention", "--mask", "1 0 2; 0 1 1; 1 1 1"}, 2, "has 2: expected 1 (seen) or 0 (hidden)");
+  expect_refused({"show", "attention", "--labels", "a b"}, 2, "--labels has 2 words");
+}
+
+TEST_F(Program, RefusesWrongNumbersInOneLine) {
+  for (const char* wrong : {"0", "-3", "99999999999999999999", "1000000", "x", "nan", "1.5", ""}) {
+    expect_refused({"show", "positions", "--length", wrong}, 2, "expected a whole number from 1 to 1024");
+  }
+  expect_refused({"show", "positions", "--length", "1000", "--dim", "8000"}, 2, "expected at most");
+  expect_refused({"show", "positions", "--kind", "rotary", "--dim", "7"}, 2, "even");
+  expect_refused({"show", "positions", "--kind", "t5", "--max-distance", "4"}, 2, "max_distance");
+  expect_refused({"show", "schedule", "--warmup", "-1"}, 2, "--warmup");
+  expect_refused({"show", "schedule", "--kind", "cosine", "--warmup", "10", "--steps", "5"}, 2,
+                 "more steps than warm-up");
+  expect_refused({"show", "schedule", "--kind", "cosine", "--peak", "inf"}, 2, "expected a finite number");
+  expect_refused({"show", "heads", "--heads", "0"}, 2, "--heads '0'");
+  expect_refused({"show", "shapes", "--batch", "999999999"}, 2, "--batch");
+  expect_refused({"show", "mask", "--lengths", "3,x"}, 2, "--lengths 'x'");
+  expect_refused({"show", "mask", "--length", "2", "--lengths", "3"}, 2, "a sequence of 3");
+  expect_refused({"show", "softmax", "1", "two"}, 2, "'two' is no number");
+  expect_refused({"show", "softmax", "1", "inf"}, 2, "expected a finite number");
+  expect_refused({"show", "softmax", "1", "-inf"}, 2, "expected a finite number");
+  expect_refused({"show", "softmax", "1", "--temperature", "0"}, 2, "--temperature '0'");
+  expect_refused({"show", "loss", "0"}, 2, "expected a probability");
+  expect_refused({"show", "loss", "1.5"}, 2, "expected a probability");
+  expect_refused({"show", "loss", "--smoothing", "2"}, 2, "--smoothing '2'");
+  expect_refused({"show", "adam", "--gradients", "1 x"}, 2, "'x' is no number");
+  expect_refused({"show", "adam", "--lr", "-1"}, 2, "--lr '-1'");
+  expect_refused({"show", "params", "--layers", "100000"}, 2, "--layers");
+}
+
+TEST_F(Program, RefusesWrongPlacesForPictures) {
+  for (const auto& show : kShows) {
+    expect_refused({"show", show[1], "--out", "picture.gif"}, 2, ".svg or .png");
+    expect_refused({"show", show[1], "--out", "none/picture.svg"}, 1, "there is no folder 'none'");
+  }
+  expect_refused({"show", "mask", "--out", ""}, 2, "--out");
+  fs::create_directory(folder_ / "taken.svg");
+  expect_refused({"show", "mask", "--out", (folder_ / "taken.svg").string()}, 1, "taken.svg");
+}
+
+TEST_F(Program, AFullDiskIsOneLineAndStatusOne) {
+  for (const char* show : {"attention", "mask"}) {
+    const Outcome outcome = run({"show", show}, "/dev/full");
+    EXPECT_EQ(outcome.status, 1);
+    EXPECT_EQ(outcome.err, "heed: [stdout] cannot write: No space left on device\n");
+  }
+}
+
+}  // namespace
+}  // namespace heed::cli

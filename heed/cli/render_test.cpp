@@ -1,0 +1,174 @@
+#include "heed/cli/render.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+
+#include "heed/cli/arguments.h"
+#include "heed/cli/font_outlines.h"
+#include "heed/cli/page.h"
+
+namespace heed::cli {
+namespace {
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Terminal, KoreanTakesTwoColumns) {
+  EXPECT_EQ(display_width("cat"), 3);
+  EXPECT_EQ(display_width("고양이"), 6);
+  EXPECT_EQ(display_width("░█"), 2);
+  EXPECT_EQ(display_width("e\u0301"), 1);
+  EXPECT_EQ(display_width("\xff\xea\xb3"), 2);  // broken bytes still take room
+  EXPECT_EQ(pad_left("쥐", 4), "  쥐");
+  EXPECT_EQ(pad_right("쥐", 4), "쥐  ");
+}
+
+TEST(Matrix, ColumnsAlignUnderWideNames) {
+  const Grid grid{2, 2, {1, -0.5, 10, 0}, {"나", "q1"}, {"고양이가", "k"}};
+  const std::vector<std::string> lines = lines_of(matrix_text(grid, {}, 2));
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_EQ(lines[0], "        고양이가         k");
+  EXPECT_EQ(lines[1], "  나 │      1.00     -0.50");
+  EXPECT_EQ(lines[2], "  q1 │     10.00      0.00");
+}
+
+TEST(Matrix, LeavesOutTheMiddleOfWhatDoesNotFit) {
+  Grid grid{100, 100, std::vector<double>(10000), {}, {}};
+  const Style narrow{Style::kPlain, 60};
+  for (const std::string& line : lines_of(matrix_text(grid, narrow))) EXPECT_LE(display_width(line), 60);
+  for (const std::string& line : lines_of(heat_text(grid, narrow, {}))) EXPECT_LE(display_width(line), 60);
+  EXPECT_EQ(shown(5, 5), (std::vector<int64_t>{0, 1, 2, 3, 4}));
+  EXPECT_EQ(shown(100, 5), (std::vector<int64_t>{0, 1, -1, 98, 99}));
+}
+
+TEST(Heat, ShadesGrowWithTheValue) {
+  const double hidden = -std::numeric_limits<double>::infinity();
+  const Grid grid{1, 6, {0, 0.25, 0.5, 0.75, 1, hidden}, {"r"}, {}};
+  const std::string row = lines_of(heat_text(grid, {Style::kPlain, 40}, {}))[1];
+  size_t at = 0;
+  for (const char* shade : {"░", "▒", "▓", "█", "·"}) {
+    const size_t found = row.find(shade, at);
+    ASSERT_NE(found, std::string::npos) << shade << " in " << row;
+    at = found;
+  }
+}
+
+TEST(Heat, ColoursAreEscapesAndEnd) {
+  const Grid grid{1, 2, {0, 1}, {}, {}};
+  const std::string deep = heat_text(grid, {Style::kTrueColour, 80}, {}), few = heat_text(grid, {Style::k256, 80}, {});
+  EXPECT_NE(deep.find("\x1b[48;2;"), std::string::npos);
+  EXPECT_NE(few.find("\x1b[48;5;"), std::string::npos);
+  EXPECT_EQ(few.find("48;2;"), std::string::npos);
+  for (const std::string& line : lines_of(deep)) {
+    if (line.find('\x1b') == std::string::npos) continue;
+    EXPECT_NE(line.find("\x1b[0m"), std::string::npos);
+  }
+}
+
+TEST(Scale, IsSymmetricWhereSomeAreNegative) {
+  const Scale both = scale_of({1, 3, {-1, 0.5, -std::numeric_limits<double>::infinity()}, {}, {}});
+  EXPECT_EQ(both.palette, Palette::kDiverging);
+  EXPECT_EQ(both.low, -1);
+  EXPECT_EQ(both.high, 1);
+  EXPECT_EQ(scale_of({1, 2, {0, 3}, {}, {}}).high, 3);
+  EXPECT_EQ(scale_of({1, 1, {0}, {}, {}}).high, 1);
+}
+
+TEST(Curve, RisesFromBottomLeftToTopRight) {
+  const std::vector<std::string> lines = wave_lines({0, 1}, 4, 2, 0, 1);
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(display_width(lines[0]), 4);
+  const std::string empty = "\u2800";
+  EXPECT_EQ(lines[0].substr(0, 3), empty);
+  EXPECT_NE(lines[0].substr(9, 3), empty);
+  EXPECT_NE(lines[1].substr(0, 3), empty);
+  EXPECT_EQ(lines[1].substr(9, 3), empty);
+}
+
+TEST(Page, TicksAreRoundNumbers) {
+  EXPECT_EQ(ticks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
+  EXPECT_EQ(ticks(1, 1, 5), std::vector<double>{1});
+  const Grid thin = thinned({4, 6, std::vector<double>(24), {}, {}}, 3);
+  EXPECT_EQ(thin.rows, 2);
+  EXPECT_EQ(thin.columns, 3);
+  EXPECT_EQ(thin.column_name(2), "4");
+}
+
+uint8_t red_at(const RgbImage& image, int64_t x, int64_t y) {
+  return image.pixels[static_cast<size_t>(3 * (y * image.width + x))];
+}
+
+TEST(Pixels, BoxesCoverByArea) {
+  Scene scene{4, 3, {Scene::Box{1, 1, 1.5, 1, {0, 0, 0}}}};
+  const RgbImage image = to_pixels(scene, 1);
+  EXPECT_EQ(image.width, 4);
+  EXPECT_EQ(red_at(image, 0, 1), 255);
+  EXPECT_EQ(red_at(image, 1, 1), 0);
+  EXPECT_NEAR(red_at(image, 2, 1), 127, 1);
+  EXPECT_EQ(red_at(image, 3, 1), 255);
+  EXPECT_EQ(red_at(image, 1, 0), 255);
+  EXPECT_EQ(red_at(image, 1, 2), 255);
+}
+
+TEST(Pixels, LinesAndTextStayInsideThePicture) {
+  Scene scene{
+      20,
+      20,
+      {Scene::Line{{{-50, 10}, {70, 10}, {10, 90}}, {0, 0, 0}, 2}, Scene::Text{{-30, 15}, "outside 고양이 →", 30}}};
+  const RgbImage image = to_pixels(scene, 2);
+  EXPECT_EQ(red_at(image, 20, 20), 0);
+  EXPECT_EQ(image.pixels.size(), 40u * 40 * 3);
+}
+
+// The letter l is a plain upright bar: as wide as drawn, dark in the middle, nothing below the base line.
+TEST(Pixels, LettersAreDrawnWhereTheyStand) {
+  Scene scene{30, 40, {Scene::Text{{10, 30}, "l", 30, {0, 0, 0}}}};
+  const RgbImage image = to_pixels(scene, 1);
+  const auto x = static_cast<int64_t>(10 + text_width("l", 30) / 2);
+  EXPECT_EQ(red_at(image, x, 20), 0);
+  EXPECT_EQ(red_at(image, x, 33), 255);
+  EXPECT_EQ(red_at(image, 2, 20), 255);
+}
+
+TEST(Font, GlyphsAreInOrderAndWhole) {
+  for (int i = 0; i < kGlyphCount; ++i) {
+    EXPECT_LT(i > 0 ? kGlyphs[i - 1].code_point : 0, kGlyphs[i].code_point);
+    EXPECT_EQ(std::string(kGlyphs[i].points).size() % 4, 0u);
+    EXPECT_GT(kGlyphs[i].advance, 0);
+  }
+  EXPECT_GT(text_width("W", 10), text_width("i", 10));
+  EXPECT_EQ(text_width("고양이", 10), 30);
+}
+
+TEST(Svg, EscapesWhatXmlReads) {
+  const std::string svg = to_svg({10, 10, {Scene::Text{{0, 0}, "a<b & \"c\"\x01", 10}}});
+  EXPECT_NE(svg.find("a&lt;b &amp; &quot;c&quot; <"), std::string::npos);
+}
+
+TEST(Arguments, CommasSeparateThousands) {
+  EXPECT_EQ(with_commas(0), "0");
+  EXPECT_EQ(with_commas(999), "999");
+  EXPECT_EQ(with_commas(1000), "1,000");
+  EXPECT_EQ(with_commas(-123456), "-123,456");
+  EXPECT_EQ(with_commas(44140544), "44,140,544");
+}
+
+TEST(Arguments, MatricesAsPeopleTypeThem) {
+  for (const char* text : {"1 2;3 4", "1,2\n3,4\n", " 1, 2 ; 3 , 4 ; ", "1 2;\n3 4"}) {
+    const Matrix matrix = parse_matrix("[test]", text);
+    EXPECT_EQ(matrix.rows, 2);
+    EXPECT_EQ(matrix.columns, 2);
+    EXPECT_EQ(matrix.values, (std::vector<float>{1, 2, 3, 4}));
+  }
+  EXPECT_EQ(parse_matrix("[test]", "-1.5e-3").values, std::vector<float>{-1.5e-3f});
+}
+
+}  // namespace
+}  // namespace heed::cli
