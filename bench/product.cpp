@@ -1,5 +1,5 @@
 // Matrix products of the shapes that train Transformers, heed against oneDNN at its best, in one run.
-//   product [threads ...]
+//   product [threads ...] [part of a row's name ...]    e.g. product 1 2 TN
 #include <dnnl.hpp>
 #include <fmt/format.h>
 #include <omp.h>
@@ -7,6 +7,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
+#include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "heed/base/buffer.h"
@@ -124,7 +127,14 @@ std::vector<Shape> shapes() {
 
 int main(int argc, char** argv) {
   std::vector<int> counts;
-  for (int i = 1; i < argc; ++i) counts.push_back(std::atoi(argv[i]));
+  std::vector<std::string> wanted;
+  for (int i = 1; i < argc; ++i) {
+    if (std::atoi(argv[i]) > 0 && !std::strchr(argv[i], 'x')) {
+      counts.push_back(std::atoi(argv[i]));
+    } else {
+      wanted.emplace_back(argv[i]);
+    }
+  }
   if (counts.empty()) counts = {1, heed::num_threads()};
   const char* slow = std::getenv("HEED_BENCH_SECONDS");
   const double seconds = slow ? std::atof(slow) : 0.15;
@@ -133,15 +143,18 @@ int main(int argc, char** argv) {
     omp_set_num_threads(threads);
     fmt::print("{} thread(s), GFLOP/s: heed, oneDNN (better of sgemm and packed matmul), ratio\n", threads);
     int behind = 0;
-    const auto all = shapes();
-    for (const Shape& s : all) {
+    int rows = 0;
+    for (const Shape& s : shapes()) {
+      const std::string name = fmt::format("{}{} {}x{}x{}", s.a, s.b, s.M, s.N, s.K);
+      const auto matches = [&](const std::string& part) { return name.find(part) != std::string::npos; };
+      if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), matches)) continue;
+      ++rows;
       const Times t = measure(s, seconds);
       const double flops = 2e-9 * static_cast<double>(s.M) * static_cast<double>(s.N) * static_cast<double>(s.K);
       const double ratio = std::min(t.sgemm, t.matmul) / t.heed;
       behind += ratio < 1.0;
-      fmt::print("{}{} {:>6} x {:>6} x {:>6}  {:7.1f}  {:7.1f} ({})  {:5.1f} %\n", s.a, s.b, s.M, s.N, s.K, flops / t.heed,
-                 flops / std::min(t.sgemm, t.matmul), t.sgemm < t.matmul ? "sgemm " : "matmul", 100 * ratio);
+      fmt::print("{:<20} {:7.1f}  {:7.1f} ({})  {:5.1f} %\n", name, flops / t.heed, flops / std::min(t.sgemm, t.matmul), t.sgemm < t.matmul ? "sgemm " : "matmul", 100 * ratio);
     }
-    fmt::print("{} of {} below 100 %\n", behind, all.size());
+    fmt::print("{} of {} below 100 %\n", behind, rows);
   }
 }

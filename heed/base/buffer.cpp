@@ -1,5 +1,7 @@
 #include "heed/base/buffer.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
 #include <atomic>
 #include <bit>
@@ -37,6 +39,16 @@ size_t bytes_of(int size_class) {
   return (4 + static_cast<size_t>(size_class % 4)) * quarter * kAlign;
 }
 
+// Large blocks ask for huge pages: products walk down columns, and a page of 4 KB holds only one row of them.
+void* from_system(size_t bytes) {
+  constexpr size_t kHugePage = size_t{2} << 20;
+  if (bytes < 2 * kHugePage) return std::aligned_alloc(kAlign, (bytes + kAlign - 1) / kAlign * kAlign);
+  const size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+  void* block = std::aligned_alloc(kHugePage, rounded);
+  if (block) madvise(block, rounded, MADV_HUGEPAGE);
+  return block;
+}
+
 class Pool {
  public:
   void* take(size_t bytes) {
@@ -44,7 +56,7 @@ class Pool {
     if (size_class >= kClasses) fail("[memory] cannot allocate {} bytes", bytes);
     if (Header* header = reuse(size_class)) return header + 1;
     const size_t size = bytes_of(size_class);
-    auto* header = static_cast<Header*>(std::aligned_alloc(kAlign, size + sizeof(Header)));
+    auto* header = static_cast<Header*>(from_system(size + sizeof(Header)));
     if (!header) fail("[memory] cannot allocate {} bytes", bytes);
     header->size_class = size_class;
     header->bytes = size;

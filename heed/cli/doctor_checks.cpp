@@ -28,6 +28,7 @@ ModelConfig small_config(float dropout) {
     s->layers = 2;
     s->d_model = 32;
     s->d_ff = 64;
+    s->activation = kernels::Activation::kGelu;  // smooth: ReLU's corners are no place for finite differences
     s->dropout = {dropout, dropout, dropout, dropout};
   }
   c.vocabulary = c.source_vocabulary = kVocabulary;

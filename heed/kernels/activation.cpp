@@ -10,7 +10,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
-constexpr int64_t kGrain = 8192;  // floats a chunk
+constexpr int64_t kGrain = 8192;  // floats that are worth a thread
 
 // body(Act{}) for the activation that `act` names
 template <class Body>
@@ -27,15 +27,8 @@ HWY_INLINE void with_activation(Activation act, Body body) {
 // step(i, lanes) over [0, n), by threads where n is large
 template <class Step>
 HWY_INLINE void over(int64_t n, Step step) {
-  if (n <= kGrain) return by_sixteen(n, step);
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) HWY_ATTR {
     by_sixteen(end - begin, [&](int64_t i, auto lanes) HWY_ATTR { step(begin + i, lanes); });
-  });
-}
-
-void activate_all(float* y, const float* x, int64_t n, Activation act) {
-  with_activation(act, [=](auto a) HWY_ATTR {
-    over(n, [=](int64_t i, auto lanes) HWY_ATTR { store(a.value(load(x + i, lanes)), y + i, lanes); });
   });
 }
 
@@ -48,13 +41,19 @@ void activate_backward_all(float* dx, const float* x, const float* dy, int64_t n
   });
 }
 
-void activate_tile(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t rows, int64_t columns, Activation act) {
+HWY_NOINLINE void activate_tile(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t rows, int64_t columns, Activation act) {
   with_activation(act, [=](auto a) HWY_ATTR {
     for (int64_t t = 0; t < rows; ++t) {
       by_sixteen(columns, [=](int64_t i, auto lanes) HWY_ATTR {
         store(a.value(load(x + t * ldx + i, lanes)), y + t * ldy + i, lanes);
       });
     }
+  });
+}
+
+void activate_all(float* y, const float* x, int64_t n, Activation act) {
+  parallel_for(n, kGrain, [=](int64_t begin, int64_t end) HWY_ATTR {
+    activate_tile(y + begin, 0, x + begin, 0, 1, end - begin, act);
   });
 }
 

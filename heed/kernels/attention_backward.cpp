@@ -304,7 +304,7 @@ void fold_line(const Head& h, const float* dline, float* table) {
   for (int64_t i = 0; i < h.nq + h.nk - 1; ++i) table[relative_entry(a, h.nk - 1 - i - h.shift)] += dline[i];
 }
 
-// Sums go straight to their place when every key is written once, else by way of the room.
+// Sums go straight to their place when they are few, else by way of the room.
 Sums place_sums(const HeadsOut& to, int64_t row, int64_t column, int64_t padded, float* room) {
   if (!to.data) return {};
   return room ? Sums{room, padded} : Sums{to.data + row * to.ld + column, to.ld};
@@ -321,15 +321,22 @@ void finish_sums(const Task& task, const Head& h, const Sums& sums, const HeadsO
              to.data + (h.k_row + first) * to.ld + h.kv_head * columns, to.ld, to.accumulate);
 }
 
-// Asks for what a piece of work reads, as far as it is short: long ones copy their rows first.
+// Asks for what a block of queries touches: `rows` rows from `row` on.
+void announce_queries(const Attention& a, const AttentionBackward& b, int64_t head, int64_t row, int64_t rows, Ahead& ahead) {
+  if (b.dq.data) ahead.add(b.dq.data + row * b.dq.ld + head * a.D, b.dq.ld, rows, a.D);
+  ahead.add(b.dout.data + row * b.dout.ld + head * a.Dv, b.dout.ld, rows, a.Dv);
+  ahead.add(b.q.data + row * b.q.ld + head * a.D, b.q.ld, rows, a.D);
+}
+
+// Asks for what a piece of work touches first.
 void announce(const Attention& a, const AttentionBackward& b, int64_t sequence, int64_t kv_head, Ahead& ahead) {
-  const int64_t group = a.heads / a.kv_heads;
-  const Head h = head_of(a, sequence, kv_head * group);
-  if (h.nk > kKeyTile || h.nq > kKeyTile) return;
-  ahead.add(b.v.data + h.k_row * b.v.ld + kv_head * a.Dv, b.v.ld, h.seen, a.Dv);
-  ahead.add(b.k.data + h.k_row * b.k.ld + kv_head * a.D, b.k.ld, h.seen, a.D);
-  ahead.add(b.dout.data + h.q_row * b.dout.ld + h.head * a.Dv, b.dout.ld, h.nq, group * a.Dv);
-  ahead.add(b.q.data + h.q_row * b.q.ld + h.head * a.D, b.q.ld, h.nq, group * a.D);
+  const Head h = head_of(a, sequence, kv_head * (a.heads / a.kv_heads));
+  const int64_t keys = std::min(h.nk, kAnnounced);
+  if (b.dk.data && h.nq <= kInPlace) ahead.add(b.dk.data + h.k_row * b.dk.ld + kv_head * a.D, b.dk.ld, keys, a.D);
+  if (b.dv.data && h.nq <= kInPlace) ahead.add(b.dv.data + h.k_row * b.dv.ld + kv_head * a.Dv, b.dv.ld, keys, a.Dv);
+  ahead.add(b.v.data + h.k_row * b.v.ld + kv_head * a.Dv, b.v.ld, keys, a.Dv);
+  ahead.add(b.k.data + h.k_row * b.k.ld + kv_head * a.D, b.k.ld, keys, a.D);
+  announce_queries(a, b, h.head, h.q_row, std::min(kQueryBlock, h.nq), ahead);
 }
 
 void backward_piece(Task& task, int64_t sequence, int64_t kv_head, float* tables) {
@@ -342,8 +349,8 @@ void backward_piece(Task& task, int64_t sequence, int64_t kv_head, float* tables
   const int64_t queries = piece.q_last - piece.q_first;
   task.keys = rows_for_product({b.k.data + h.k_row * b.k.ld + kv_head * a.D, b.k.ld, h.seen, a.D}, queries * group, room.keys);
   task.values = {b.v.data + h.k_row * b.v.ld + kv_head * a.Dv, b.v.ld, h.seen, a.Dv};
-  if (queries * group > kQueryBlock) task.values = rows_for_product(task.values, queries * group, room.values);
-  const bool direct = a.D % kWidth == 0 && a.Dv % kWidth == 0 && queries * group <= kQueryBlock && b.dk.accumulate == b.dv.accumulate;
+  if (queries * group > kInPlace) task.values = rows_for_product(task.values, queries * group, room.values);
+  const bool direct = a.D % kWidth == 0 && a.Dv % kWidth == 0 && queries * group <= kInPlace && b.dk.accumulate == b.dv.accumulate;
   if (piece.keys) {
     task.dk = place_sums(b.dk, h.k_row, kv_head * a.D, room.D, direct ? nullptr : room.dk);
     task.dv = place_sums(b.dv, h.k_row, kv_head * a.Dv, room.Dv, direct ? nullptr : room.dv);
@@ -358,6 +365,13 @@ void backward_piece(Task& task, int64_t sequence, int64_t kv_head, float* tables
     }
     if (b.drelative) std::fill(room.dline, room.dline + line_floats(h.nq, h.nk), 0.0f);
     for (int64_t first = piece.q_first; first < piece.q_last; first += kQueryBlock) {
+      const int64_t next = first + kQueryBlock, rows = std::min(kQueryBlock, piece.q_last - next);
+      if (rows > 0) {
+        announce_queries(a, b, head, h.q_row + next, rows, *task.ahead);
+        if (keys_of(h, block_of(next, piece.q_last)) > kKeyTile) {
+          task.ahead->add(b.out.data + (h.q_row + next) * b.out.ld + head * a.Dv, b.out.ld, rows, a.Dv);
+        }
+      }
       backward_block(task, h, block_of(first, piece.q_last));
     }
     if (b.drelative) fold_line(h, room.dline, tables + (sequence * a.heads + head) * a.relative_count);

@@ -88,14 +88,19 @@ void forward_block(const Head& h, const Block& b, const AttentionForward& f, con
   if (out.ld != a.Dv && seen > 0) write_rows(out, to, f.out_ld, false);
 }
 
-// Asks for what a piece of work reads and writes, as far as it is short: long ones copy their rows first.
+// Asks for the queries and the place of the outputs of `rows` rows from `row` on.
+void announce_queries(const Attention& a, const AttentionForward& f, int64_t head, int64_t row, int64_t rows, Ahead& ahead) {
+  ahead.add(f.out + row * f.out_ld + head * a.Dv, f.out_ld, rows, a.Dv);
+  ahead.add(f.q.data + row * f.q.ld + head * a.D, f.q.ld, rows, a.D);
+}
+
+// Asks for what a piece of work touches first.
 void announce(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, Ahead& ahead) {
   const Head h = head_of(a, span.sequence, kv_head * (a.heads / a.kv_heads));
-  if (h.nk > kKeyTile || h.nq > kKeyTile) return;
-  const int64_t group = a.heads / a.kv_heads;
-  ahead.add(f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv);
-  ahead.add(f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D);
-  ahead.add(f.q.data + (h.q_row + span.first) * f.q.ld + h.head * a.D, f.q.ld, span.last - span.first, group * a.D);
+  const int64_t keys = std::min(h.seen, kAnnounced);
+  ahead.add(f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, keys, a.Dv);
+  ahead.add(f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, keys, a.D);
+  announce_queries(a, f, h.head, h.q_row + span.first, std::min(kQueryBlock, span.last - span.first), ahead);
 }
 
 void forward_span(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, const Room& room,
@@ -105,7 +110,7 @@ void forward_span(const Attention& a, const AttentionForward& f, const Span& spa
   const int64_t readers = (span.last - span.first) * group;
   const Rows keys{f.k.data + h.k_row * f.k.ld + kv_head * a.D, f.k.ld, h.seen, a.D};
   const Rows values{f.v.data + h.k_row * f.v.ld + kv_head * a.Dv, f.v.ld, h.seen, a.Dv};
-  const KeysValues kv{readers <= kQueryBlock ? keys : rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
+  const KeysValues kv{readers <= kInPlace ? keys : rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
   for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     h = head_of(a, span.sequence, head);
     h.ahead = &ahead;
@@ -114,6 +119,8 @@ void forward_span(const Attention& a, const AttentionForward& f, const Span& spa
       h.line = room.line;
     }
     for (int64_t first = span.first; first < span.last; first += kQueryBlock) {
+      const int64_t next = first + kQueryBlock;
+      if (next < span.last) announce_queries(a, f, head, h.q_row + next, std::min(kQueryBlock, span.last - next), ahead);
       forward_block(h, block_of(first, span.last), f, kv, room);
     }
   }

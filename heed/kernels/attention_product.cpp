@@ -21,6 +21,8 @@ struct Group {
   const float* start;  // what the chains start with; one row of zeros for all where that is nothing
   int64_t start_row;
   const float* factor;
+  const float* fetch;  // asked for along the way, fetch_step apart
+  int64_t fetch_step;
 };
 
 alignas(64) constexpr float kZeros[4 * kWidth] = {};
@@ -41,8 +43,14 @@ HWY_NOINLINE void multiply_group(const Group& g) {
   const float* base[kBases];
   for (int i = 0; i < kBases; ++i) base[i] = g.a + (kColumns ? 0 : 3 * i * step);
   const float* b = g.b;
+  const float* fetch = g.fetch;
+  const int64_t fetch_step = g.fetch_step;
   int64_t k = g.depth;  // at least 1: a loop that may not run would keep the sums in memory
   do {
+    if (kRegisters > 1) {  // a single register's loop has no load to spare
+      __builtin_prefetch(fetch, 0, 2);
+      fetch += fetch_step;
+    }
     Native bv[kRegisters];
     for (int v = 0; v < kRegisters; ++v) bv[v] = hn::LoadU(d, b + v * kNative);
     for (int r = 0; r < kRows; ++r) {
@@ -107,9 +115,8 @@ void multiply_panel(const Product& p, int64_t vector, int64_t vectors) {
   const int64_t most = max_rows(static_cast<int>(vectors));
   // Groups of nearly equal height: a last group of one or two rows would wait for its own additions.
   const int64_t groups = (p.rows + most - 1) / most;
-  Group g{nullptr, columns ? p.a_depth : p.a_row, nullptr, p.b_row, nullptr, p.c_row, 0, kZeros, 0, nullptr};
+  Group g{nullptr, columns ? p.a_depth : p.a_row, nullptr, p.b_row, nullptr, p.c_row, 0, kZeros, 0, nullptr, kZeros, 0};
   for (int64_t i = 0, row = 0; i < groups; ++i) {
-    if (p.ahead) p.ahead->fetch();
     const int64_t next = p.rows * (i + 1) / groups;
     const int64_t begin = std::max<int64_t>(0, row + p.begin), end = std::min(p.depth, next - 1 + p.end);
     g.a = p.a + row * p.a_row + begin * p.a_depth;
@@ -121,6 +128,11 @@ void multiply_panel(const Product& p, int64_t vector, int64_t vectors) {
       g.start_row = p.start_row;
     }
     if (p.factor) g.factor = p.factor + row;
+    if (p.ahead && vectors * kParts > 1) {
+      g.fetch = p.ahead->at();
+      g.fetch_step = p.ahead->step();
+      p.ahead->move(g.depth);
+    }
     g.depth > 0 ? kernels[next - row - 1](g) : write_start(g, next - row, vectors * kWidth);
     row = next;
   }

@@ -21,6 +21,8 @@ namespace heed::kernels::HWY_NAMESPACE {
 
 constexpr int64_t kQueryBlock = 64;  // queries of a block: four vectors
 constexpr int64_t kKeyTile = 128;    // keys of a tile; tiles start at key 0, so a row's bits know nothing else
+constexpr int64_t kInPlace = 4 * kQueryBlock;  // rows read along the depth are copied when more queries than that read them
+constexpr int64_t kAnnounced = 512;            // so many keys of the next sequence are fetched ahead: they fit in the cache
 constexpr int64_t kBlockVectors = kQueryBlock / kWidth;
 constexpr float kLog2e = 1.44269504f;
 constexpr float kLargest = std::numeric_limits<float>::max();

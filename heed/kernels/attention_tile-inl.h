@@ -17,35 +17,39 @@ namespace heed::kernels::HWY_NAMESPACE {
 
 constexpr int64_t round_up(int64_t n, int64_t step) { return (n + step - 1) / step * step; }
 
-// Rows that the next piece of work will read, asked for while this one computes: short rows far apart are more
-// than the CPU guesses on its own.
+// Memory that the next piece of work will touch, asked for while this one multiplies: short rows far apart are
+// more than the CPU guesses on its own, and asking for many lines at once would stop it.
 class Ahead {
  public:
   // Rows of `columns` floats at data + r * ld.
   void add(const float* data, int64_t ld, int64_t rows, int64_t columns) {
-    if (count_ < kMost) list_[count_++] = {data, data + rows * ld, ld, (columns + kLine - 1) / kLine * kLine};
+    if (count_ < kMost && rows > 0) list_[count_++] = {data, ld, rows, (columns + kLine - 1) / kLine};
   }
-  void fetch() {
-    for (int lines = 0; count_ > 0 && lines < kLinesAtATime;) {
-      Area& area = list_[count_ - 1];
-      if (area.row >= area.end) {
-        --count_;
-        continue;
-      }
-      for (int64_t c = 0; c < area.columns; c += kLine, ++lines) __builtin_prefetch(area.row + c, 0, 2);
-      area.row += area.ld;
-    }
+  // Where to ask next and how far apart: down the rows, one cache line of each.
+  const float* at() const { return count_ > 0 ? list_[count_ - 1].data + row_ * list_[count_ - 1].ld : nothing_; }
+  int64_t step() const { return count_ > 0 ? list_[count_ - 1].ld : 0; }
+  // So many rows were asked for.
+  void move(int64_t rows) {
+    if (count_ == 0) return;
+    Area& area = list_[count_ - 1];
+    row_ += rows;
+    if (row_ < area.rows) return;
+    row_ = 0;
+    area.data += kLine;
+    if (--area.lines == 0) --count_;
   }
 
  private:
   struct Area {
-    const float *row, *end;
-    int64_t ld, columns;
+    const float* data;
+    int64_t ld, rows, lines;
   };
   static constexpr int64_t kLine = 16;
-  static constexpr int kMost = 6, kLinesAtATime = 32;
+  static constexpr int kMost = 12;
   int count_ = 0;
+  int64_t row_ = 0;
   Area list_[kMost];
+  float nothing_[1] = {};
 };
 
 // C = start + A B for matrices that lie in cache, on one thread. C is (rows, 16 * vectors), A (rows, depth),
@@ -169,12 +173,16 @@ inline void transpose(const Rows& from, float* to, int64_t to_row, float scale) 
 
 // A copy with rows of to_row floats, a multiple of 16, zeros behind the columns.
 inline void copy_rows(const Rows& from, float* to, int64_t to_row, float scale = 1.0f) {
+  constexpr int64_t kAheadRows = 8;
   const F16 factor = set(scale);
   const int64_t whole = from.columns / kWidth * kWidth;
   for (int64_t r = 0; r < from.rows; ++r) {
     const float* x = from.data + r * from.ld;
     float* y = to + r * to_row;
-    for (int64_t c = 0; c < whole; c += kWidth) store(factor * load(x + c), y + c);
+    for (int64_t c = 0; c < whole; c += kWidth) {
+      __builtin_prefetch(x + kAheadRows * from.ld + c);
+      store(factor * load(x + c), y + c);
+    }
     if (whole < to_row) store(factor * load_n(x + whole, from.columns - whole), y + whole);
   }
 }
@@ -190,10 +198,12 @@ inline Rows rows_for_product(const Rows& from, int64_t readers, float* room) {
 
 // to (+)= from; from has rows of whole vectors.
 inline void write_rows(const Rows& from, float* to, int64_t to_row, bool accumulate) {
+  constexpr int64_t kAheadRows = 8;
   for (int64_t r = 0; r < from.rows; ++r) {
     const float* x = from.data + r * from.ld;
     float* y = to + r * to_row;
     for (int64_t c = 0; c < from.columns; c += kWidth) {
+      __builtin_prefetch(y + kAheadRows * to_row + c, 1);
       const int64_t n = std::min<int64_t>(kWidth, from.columns - c);
       if (n == kWidth) {
         store(accumulate ? load(y + c) + load(x + c) : load(x + c), y + c);

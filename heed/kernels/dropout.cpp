@@ -4,6 +4,8 @@
 #include <cmath>
 #include <cstring>
 
+#include <hwy/cache_control.h>
+
 #include "heed/base/threads.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/kernels/dropout.cpp"
@@ -36,36 +38,48 @@ HWY_INLINE uint64_t at_least(const U16& value, uint32_t threshold) {
   return bits;
 }
 
+inline float scale_of(float p) { return p < 1 ? 1.0f / (1.0f - p) : 0.0f; }
+
+// What every row of one mask needs.
+struct Drawing {
+  PhiloxKeys keys;
+  uint32_t threshold;
+};
+inline Drawing drawing_of(const Dropout& dropout) {
+  return {philox_keys(dropout.key), static_cast<uint32_t>(std::lround(double{dropout.p} * 65536))};
+}
+
 // The two mask words of columns [128 g, 128 g + 128) of the row (sequence, position).
-HWY_INLINE void group_bits(uint64_t* two_words, int64_t group, uint32_t position, uint32_t sequence,
-                           const Dropout& dropout, uint32_t threshold) {
+HWY_INLINE void group_bits(uint64_t* two_words, int64_t group, uint32_t position, uint32_t sequence, const Drawing& drawing) {
   const TagU32 d;
-  const Philox16 random = philox16(static_cast<uint32_t>(group * 16), position, sequence, 0, dropout.key);
-  two_words[0] = two_words[1] = 0;
+  const Philox16 random = philox16(static_cast<uint32_t>(group * 16), position, sequence, 0, drawing.keys);
+  uint64_t bits[4];
   for (int w = 0; w < 4; ++w) {
     U16 low, high;
     for (int i = 0; i < kParts; ++i) {
       low.part[i] = hn::And(random.word[w].part[i], hn::Set(d, 0xFFFFu));
       high.part[i] = hn::ShiftRight<16>(random.word[w].part[i]);
     }
-    two_words[w / 2] |= (at_least(low, threshold) | at_least(high, threshold) << 16) << (w % 2 * 32);
+    bits[w] = at_least(low, drawing.threshold) | at_least(high, drawing.threshold) << 16;
   }
+  two_words[0] = bits[0] | bits[1] << 32;
+  two_words[1] = bits[2] | bits[3] << 32;
 }
 
-inline uint32_t threshold_of(float p) { return static_cast<uint32_t>(std::lround(double{p} * 65536)); }
-inline float scale_of(float p) { return p < 1 ? 1.0f / (1.0f - p) : 0.0f; }
-
-// The bits of one row; those past its end are 0.
-HWY_INLINE void row_bits(uint64_t* keep, uint32_t position, uint32_t sequence, int64_t C, const Dropout& dropout) {
-  const uint32_t threshold = threshold_of(dropout.p);
+// The bits of one row; those past its end are 0. then(c, n) follows for its columns [c, c + n), n <= 128, as soon as
+// their bits are there.
+template <class Then>
+HWY_INLINE void row_bits(uint64_t* keep, uint32_t position, uint32_t sequence, int64_t C, const Drawing& drawing, Then then) {
   const int64_t words = mask_words(C);
-  for (int64_t group = 0; group * kGroup < C; ++group) {
+  for (int64_t c = 0; c < C; c += kGroup) {
+    const int64_t group = c / kGroup, n = std::min(kGroup, C - c);
     uint64_t two[2];
-    group_bits(two, group, position, sequence, dropout, threshold);
+    group_bits(two, group, position, sequence, drawing);
+    if (n % 64) two[n / 64] &= (uint64_t{1} << (n % 64)) - 1;
     keep[2 * group] = two[0];
     if (2 * group + 1 < words) keep[2 * group + 1] = two[1];
+    then(c, n);
   }
-  if (C % 64) keep[words - 1] &= (uint64_t{1} << (C % 64)) - 1;
 }
 
 // x where the low bits of `bits` are set, else 0
@@ -82,7 +96,10 @@ HWY_INLINE F16 where(uint64_t bits, F16 x) {
 void dropout_mask_rows(uint64_t* keep, const RowIds& ids, int64_t T, int64_t C, const Dropout& dropout) {
   if (C <= 0) return;
   parallel_for(T, row_grain(C), [&](int64_t begin, int64_t end) HWY_ATTR {
-    for (int64_t t = begin; t < end; ++t) row_bits(keep + t * mask_words(C), ids.position[t], ids.sequence[t], C, dropout);
+    const Drawing drawing = drawing_of(dropout);
+    for (int64_t t = begin; t < end; ++t) {
+      row_bits(keep + t * mask_words(C), ids.position[t], ids.sequence[t], C, drawing, [](int64_t, int64_t) {});
+    }
   });
 }
 
@@ -116,13 +133,21 @@ void residual_dropout_rows(float* y, uint64_t* keep, const float* x, const float
                            int64_t C, const Dropout& dropout) {
   if (C <= 0) return;
   parallel_for(T, row_grain(C), [&](int64_t begin, int64_t end) HWY_ATTR {
+    const Drawing drawing = drawing_of(dropout);
     const F16 by = set(scale_of(dropout.p));
     for (int64_t t = begin; t < end; ++t) {
       uint64_t* bits = keep + t * mask_words(C);
-      row_bits(bits, ids.position[t], ids.sequence[t], C, dropout);
-      by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
-        const F16 v = where(bits[i / 64] >> (i % 64), load(f + t * C + i, lanes) * by);
-        store(load(x + t * C + i, lanes) + v, y + t * C + i, lanes);
+      const float *from = x + t * C, *added = f + t * C;
+      float* to = y + t * C;
+      row_bits(bits, ids.position[t], ids.sequence[t], C, drawing, [=](int64_t c, int64_t n) HWY_ATTR {
+        by_sixteen(n, [=](int64_t k, auto lanes) HWY_ATTR {
+          const int64_t i = c + k;
+          // The next group's lines arrive while its bits are drawn.
+          hwy::Prefetch(from + i + kGroup);
+          hwy::Prefetch(added + i + kGroup);
+          const F16 v = where(bits[i / 64] >> (i % 64), load(added + i, lanes) * by);
+          store(load(from + i, lanes) + v, to + i, lanes);
+        });
       });
     }
   });

@@ -105,6 +105,23 @@ TEST(Dropout, ApplyAndResidualAgreeWithTheReference) {
   });
 }
 
+TEST(Dropout, TilesAgreeWithTheWhole) {
+  const int64_t T = 12, C = 200;
+  const Bits keep = mask(dropout_mask, Ids(T), T, C, {0.4f, 11});
+  const Floats x = random_floats(T * C, 3);
+  on_every_target([&] {
+    Guarded whole(x), tiled(x);
+    apply_mask_reference(whole.data(), x.data(), keep.data(), T, C, 0.4f, false);
+    for (const auto& [column, columns] : {std::pair<int64_t, int64_t>{0, 48}, {48, 112}, {160, 40}}) {
+      for (int64_t row = 0; row < T; row += 5) {
+        const int64_t rows = std::min<int64_t>(5, T - row);
+        apply_mask_tile({tiled.data() + row * C + column, C, keep.data(), C, row, column, rows, columns, 0.4f});
+      }
+    }
+    expect_same_bits(tiled.values(), whole.values());
+  });
+}
+
 TEST(Dropout, SameBitsEverywhere) {
   const int64_t T = 400, C = 321;
   const Ids ids(T);

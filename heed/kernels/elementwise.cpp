@@ -20,7 +20,6 @@ constexpr int64_t kGrain = 16384;  // floats a chunk: less is not worth waking a
 // step(i, lanes) over [0, n), by threads where n is large
 template <class Step>
 HWY_INLINE void over(int64_t n, Step step) {
-  if (n <= kGrain) return by_sixteen(n, step);
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) HWY_ATTR {
     by_sixteen(end - begin, [&](int64_t i, auto lanes) HWY_ATTR { step(begin + i, lanes); });
   });

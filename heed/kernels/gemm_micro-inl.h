@@ -11,9 +11,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "heed/kernels/gemm.h"
 #include "heed/kernels/simd-inl.h"
+
+#ifndef HEED_INLINED
+#define HEED_INLINED __attribute__((always_inline)) HWY_ATTR  // of a lambda
+#endif
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
@@ -21,13 +26,13 @@ namespace heed::kernels::HWY_NAMESPACE {
 constexpr int kRows = 6;
 constexpr int kVectors = kNative == 16 ? 4 : 2;
 constexpr int kStrip = kVectors * kNative;
-constexpr int kRowPitch = 8;  // floats between steps of k of a packed strip of a: six and two of padding
 
 struct MicroTile {
   const float* a;  // element (r, k) at a[r * a_row + k] by rows, at a[k * a_step + r] by columns
   int64_t a_row, a_step;
   const float* b;  // kStrip floats of step k at b + k * b_step
   int64_t b_step;
+  float* b_copy;  // where given, what is read of b is left here packed for the rows that follow
   const float* start;  // what the chains start with: row r at start + r * start_ld
   int64_t start_ld;
   float* c;
@@ -35,40 +40,88 @@ struct MicroTile {
   int64_t k;
 };
 
-// One step of k: R x NV chains advance by one multiply-add.
-template <int R, int NV, class ElementOfA>
-HWY_INLINE void micro_step(Native (&acc)[R][NV], const float* HWY_RESTRICT b, ElementOfA element) {
-  Native bv[NV];
-  for (int v = 0; v < NV; ++v) bv[v] = hn::LoadU(Tag(), b + v * kNative);
-  for (int r = 0; r < R; ++r) {
-    const Native av = hn::Set(Tag(), element(r));
-    for (int v = 0; v < NV; ++v) acc[r][v] = hn::MulAdd(av, bv[v], acc[r][v]);
+// N registers by constant index. An array would be kept on the stack: compilers split structs sooner than arrays.
+template <int N>
+struct Registers {
+  Native first;
+  Registers<N - 1> others;
+};
+template <>
+struct Registers<0> {};
+template <int I, int N>
+HWY_INLINE Native& at(Registers<N>& r) {
+  if constexpr (I == 0) {
+    return r.first;
+  } else {
+    return at<I - 1>(r.others);
+  }
+}
+// body(integral_constant 0), ..., body(integral_constant N - 1), unrolled.
+template <int N, class Body>
+HWY_INLINE void unrolled(Body body) {
+  if constexpr (N > 0) {
+    unrolled<N - 1>(body);
+    body(std::integral_constant<int, N - 1>());
   }
 }
 
-template <int R, int NV, bool kByRows>
+// One step of k: R x NV chains advance by one multiply-add.
+template <int R, int NV, class ElementOfA>
+HWY_INLINE void micro_step(Registers<R * NV>& acc, Registers<NV>& b, ElementOfA element) {
+  unrolled<R>([&](auto r) HEED_INLINED {
+    const Native av = hn::Set(Tag(), element(r));
+    unrolled<NV>([&](auto v) HEED_INLINED {
+      Native& sum = at<r * NV + v>(acc);
+      sum = hn::MulAdd(av, at<v>(b), sum);
+    });
+  });
+}
+
+template <int R, int NV, bool kByRows, bool kCopy>
 HWY_NOINLINE void micro_tile(const MicroTile& t) {
-  Native acc[R][NV];
-  for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < NV; ++v) acc[r][v] = hn::LoadU(Tag(), t.start + r * t.start_ld + v * kNative);
-  }
+  Registers<R * NV> acc;
+  unrolled<R * NV>([&](auto i) HEED_INLINED {
+    at<i>(acc) = hn::LoadU(Tag(), t.start + i / NV * t.start_ld + i % NV * kNative);
+  });
   const float* HWY_RESTRICT b = t.b;
   const int64_t b_step = t.b_step;
+  [[maybe_unused]] float* HWY_RESTRICT copy = t.b_copy;
+  const auto next_b = [&](Registers<NV>& bv) HEED_INLINED {
+    unrolled<NV>([&](auto v) HEED_INLINED { at<v>(bv) = hn::LoadU(Tag(), b + v * kNative); });
+    b += b_step;
+    if constexpr (kCopy) {
+      unrolled<NV>([&](auto v) HEED_INLINED { hn::StoreU(at<v>(bv), Tag(), copy + v * kNative); });
+      copy += kStrip;
+    }
+  };
   int64_t k = t.k;
   if constexpr (kByRows) {
     // Two base pointers and the multiples 0, 1, 2 of a_row reach six rows.
     const int64_t a_row = t.a_row;
     const float* HWY_RESTRICT low = t.a;
     const float* HWY_RESTRICT high = t.a + 3 * a_row;
-    const auto step = [&](int u) HWY_ATTR {
-      micro_step<R, NV>(acc, b, [&](int r) HWY_ATTR { return r < 3 ? low[r * a_row + u] : high[(r - 3) * a_row + u]; });
-      b += b_step;
+    const auto step = [&](int u) HEED_INLINED {
+      Registers<NV> bv;
+      next_b(bv);
+      micro_step<R, NV>(acc, bv, [&](int r) HEED_INLINED { return r < 3 ? low[r * a_row + u] : high[(r - 3) * a_row + u]; });
     };
-    for (; k >= 4; k -= 4) {
-      for (int u = 0; u < 4; ++u) step(u);
+    const auto four_steps = [&]() HEED_INLINED {
+      unrolled<4>(step);
       low += 4;
       high += 4;
+    };
+    // A cache line of each of the rows that come next is fetched while sixteen steps are made.
+    const float* next = t.a + R * a_row;
+    for (; k >= 16; k -= 16) {
+      for (int i = 0; i < 4; ++i) {
+        four_steps();
+        __builtin_prefetch(next);
+        __builtin_prefetch(next + a_row);
+        next += 2 * a_row;
+      }
+      next += 16 - 8 * a_row;
     }
+    for (; k >= 4; k -= 4) four_steps();
     for (; k > 0; --k) {
       step(0);
       ++low;
@@ -77,32 +130,34 @@ HWY_NOINLINE void micro_tile(const MicroTile& t) {
   } else {
     const float* HWY_RESTRICT a = t.a;
     for (; k > 0; --k) {
-      micro_step<R, NV>(acc, b, [&](int r) HWY_ATTR { return a[r]; });
+      Registers<NV> bv;
+      next_b(bv);
+      micro_step<R, NV>(acc, bv, [&](int r) HEED_INLINED { return a[r]; });
       a += t.a_step;
-      b += b_step;
     }
   }
-  for (int r = 0; r < R; ++r) {
-    for (int v = 0; v < NV; ++v) hn::StoreU(acc[r][v], Tag(), t.c + r * t.ldc + v * kNative);
-  }
+  unrolled<R * NV>([&](auto i) HEED_INLINED {
+    hn::StoreU(at<i>(acc), Tag(), t.c + i / NV * t.ldc + i % NV * kNative);
+  });
 }
 
 using MicroKernel = void (*)(const MicroTile&);
-template <bool kByRows, int NV>
-HWY_INLINE MicroKernel micro_kernel_rows(int rows) {
-  static constexpr MicroKernel kTable[kRows] = {micro_tile<1, NV, kByRows>, micro_tile<2, NV, kByRows>,
-                                                micro_tile<3, NV, kByRows>, micro_tile<4, NV, kByRows>,
-                                                micro_tile<5, NV, kByRows>, micro_tile<6, NV, kByRows>};
+template <int NV, bool kByRows, bool kCopy>
+HWY_INLINE MicroKernel micro_kernel_rows(int64_t rows) {
+  static constexpr MicroKernel kTable[kRows] = {
+      micro_tile<1, NV, kByRows, kCopy>, micro_tile<2, NV, kByRows, kCopy>, micro_tile<3, NV, kByRows, kCopy>,
+      micro_tile<4, NV, kByRows, kCopy>, micro_tile<5, NV, kByRows, kCopy>, micro_tile<6, NV, kByRows, kCopy>};
   return kTable[rows - 1];
 }
-// The kernel for 1..kRows rows and 1..kVectors registers.
+// The kernel for 1..kRows rows and 1..kVectors registers; only whole strips are copied.
 template <bool kByRows>
-HWY_INLINE MicroKernel micro_kernel(int rows, int vectors) {
+HWY_INLINE MicroKernel micro_kernel(int64_t rows, int64_t vectors, bool copy) {
+  if (copy) return micro_kernel_rows<kVectors, kByRows, true>(rows);
   if constexpr (kVectors == 4) {
-    if (vectors == 4) return micro_kernel_rows<kByRows, 4>(rows);
-    if (vectors == 3) return micro_kernel_rows<kByRows, 3>(rows);
+    if (vectors == 4) return micro_kernel_rows<4, kByRows, false>(rows);
+    if (vectors == 3) return micro_kernel_rows<3, kByRows, false>(rows);
   }
-  return vectors == 2 ? micro_kernel_rows<kByRows, 2>(rows) : micro_kernel_rows<kByRows, 1>(rows);
+  return vectors == 2 ? micro_kernel_rows<2, kByRows, false>(rows) : micro_kernel_rows<1, kByRows, false>(rows);
 }
 
 #if HWY_TARGET == HWY_SCALAR
@@ -173,22 +228,6 @@ HWY_INLINE void pack_strip(float* HWY_RESTRICT out, const Operand& b, int64_t k0
   for (int64_t k = 0; k < k_size; ++k, from += b.ld, out += kStrip) {
     std::memcpy(out, from, static_cast<size_t>(columns) * sizeof(float));
     std::fill(out + columns, out + kStrip, 0.0f);
-  }
-}
-
-// Packs `rows` columns of a transposed a (its row k at from + k * ld) at a pitch of kRowPitch. `readable` floats
-// may be read from each row on.
-HWY_INLINE void pack_columns(float* HWY_RESTRICT out, const float* HWY_RESTRICT from, int64_t ld, int64_t k_size,
-                             int64_t rows, int64_t readable) {
-  const hn::CappedTag<float, kRowPitch> d;
-  if (readable >= kRowPitch) {
-    for (int64_t k = 0; k < k_size; ++k, from += ld, out += kRowPitch) {
-      for (size_t i = 0; i < kRowPitch; i += hn::Lanes(d)) hn::StoreU(hn::LoadU(d, from + i), d, out + i);
-    }
-    return;
-  }
-  for (int64_t k = 0; k < k_size; ++k, from += ld, out += kRowPitch) {
-    for (int64_t r = 0; r < rows; ++r) out[r] = from[r];
   }
 }
 

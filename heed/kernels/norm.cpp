@@ -22,30 +22,31 @@ constexpr int kAbreast = 4;
 inline int64_t row_grain(int64_t C) { return std::max<int64_t>(1, 8192 / C); }
 
 void layer_norm_rows(const LayerNormForward& f) {
-  const int64_t C = f.C;
-  if (C <= 0) return;
-  parallel_for(f.T, row_grain(C), [&](int64_t begin, int64_t end) HWY_ATTR {
+  if (f.C <= 0) return;
+  parallel_for(f.T, row_grain(f.C), [&](int64_t begin, int64_t end) HWY_ATTR {
+    const int64_t C = f.C;
+    const float *gain = f.gain, *bias = f.bias;
+    const float share = 1.0f / static_cast<float>(C);
     for (int64_t t = begin; t < end; ++t) {
       const float* x = f.x + t * C;
       float* y = f.y + t * C;
-      const float n = static_cast<float>(C);
-      const float mean = sum(sum_of(C, [=](int64_t i, auto lanes) HWY_ATTR { return load(x + i, lanes); })) / n;
+      const float mean = sum(sum_of(C, [=](int64_t i, auto lanes) HWY_ATTR { return load(x + i, lanes); })) * share;
       const F16 m = set(mean);
       const float squares = sum(sum_of(C, [=](int64_t i, auto lanes) HWY_ATTR {
         const F16 d = load(x + i, lanes, mean) - m;
         return d * d;
       }));
-      const float rstd = 1.0f / std::sqrt(squares / n + f.eps);
+      const float rstd = 1.0f / std::sqrt(squares * share + f.eps);
       f.mean[t] = mean;
       f.rstd[t] = rstd;
       const F16 r = set(rstd);
-      if (f.bias) {
-        by_sixteen(C, [&](int64_t i, auto lanes) HWY_ATTR {
-          store(fma((load(x + i, lanes) - m) * r, load(f.gain + i, lanes), load(f.bias + i, lanes)), y + i, lanes);
+      if (bias) {
+        by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
+          store(fma((load(x + i, lanes) - m) * r, load(gain + i, lanes), load(bias + i, lanes)), y + i, lanes);
         });
       } else {
-        by_sixteen(C, [&](int64_t i, auto lanes) HWY_ATTR {
-          store((load(x + i, lanes) - m) * r * load(f.gain + i, lanes), y + i, lanes);
+        by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
+          store((load(x + i, lanes) - m) * r * load(gain + i, lanes), y + i, lanes);
         });
       }
     }
@@ -53,9 +54,11 @@ void layer_norm_rows(const LayerNormForward& f) {
 }
 
 void rms_norm_rows(const RmsNormForward& f) {
-  const int64_t C = f.C;
-  if (C <= 0) return;
-  parallel_for(f.T, row_grain(C), [&](int64_t begin, int64_t end) HWY_ATTR {
+  if (f.C <= 0) return;
+  parallel_for(f.T, row_grain(f.C), [&](int64_t begin, int64_t end) HWY_ATTR {
+    const int64_t C = f.C;
+    const float* gain = f.gain;
+    const float share = 1.0f / static_cast<float>(C);
     for (int64_t t = begin; t < end; ++t) {
       const float* x = f.x + t * C;
       float* y = f.y + t * C;
@@ -63,11 +66,11 @@ void rms_norm_rows(const RmsNormForward& f) {
         const F16 v = load(x + i, lanes);
         return v * v;
       }));
-      const float rstd = 1.0f / std::sqrt(squares / static_cast<float>(C) + f.eps);
+      const float rstd = 1.0f / std::sqrt(squares * share + f.eps);
       f.rstd[t] = rstd;
       const F16 r = set(rstd);
-      by_sixteen(C, [&](int64_t i, auto lanes) HWY_ATTR {
-        store(load(x + i, lanes) * r * load(f.gain + i, lanes), y + i, lanes);
+      by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
+        store(load(x + i, lanes) * r * load(gain + i, lanes), y + i, lanes);
       });
     }
   });
@@ -82,8 +85,7 @@ struct Backward {
   bool accumulate_dx;
 
   // xhat = (x - mean) * rstd
-  HWY_INLINE F16 normal(int64_t t, int64_t i, F16 value) const {
-    (void)i;
+  HWY_INLINE F16 normal(int64_t t, F16 value) const {
     if constexpr (kCentred) value = value - set(mean[t]);
     return value * set(rstd[t]);
   }
@@ -96,7 +98,7 @@ struct Backward {
     const auto step = [&](F16& s, F16& p, int64_t i, auto lanes) HWY_ATTR {
       const F16 g = load(drow + i, lanes) * load(gain + i, lanes);
       if constexpr (kCentred) p = p + g;
-      s = fma(g, normal(t, i, load(row + i, lanes)), s);
+      s = fma(g, normal(t, load(row + i, lanes)), s);
     };
     int64_t i = 0;
     for (; i + 2 * kWidth <= C; i += 2 * kWidth) {
@@ -104,9 +106,9 @@ struct Backward {
       step(s1, p1, i + kWidth, Whole());
     }
     by_sixteen(C - i, [&](int64_t k, auto lanes) HWY_ATTR { step(s0, p0, i + k, lanes); });
-    const float n = static_cast<float>(C);
-    *with_normal = sum(s0 + s1) / n;
-    *plain = kCentred ? sum(p0 + p1) / n : 0.0f;
+    const float share = 1.0f / static_cast<float>(C);
+    *with_normal = sum(s0 + s1) * share;
+    *plain = kCentred ? sum(p0 + p1) * share : 0.0f;
   }
 
   // kRows rows from t on: dx, and their share of dgain and dbias added to the piece's sums.
@@ -122,7 +124,7 @@ struct Backward {
       if constexpr (kCentred) sum_bias = load(dbias + i, lanes);
       for (int k = 0; k < kRows; ++k) {
         const int64_t at = (t + k) * C + i;
-        const F16 d = load(dy + at, lanes), xhat = normal(t + k, i, load(x + at, lanes));
+        const F16 d = load(dy + at, lanes), xhat = normal(t + k, load(x + at, lanes));
         sum_gain = fma(d, xhat, sum_gain);
         if constexpr (kCentred) sum_bias = sum_bias + d;
         if (!dx) continue;
