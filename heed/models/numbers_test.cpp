@@ -35,6 +35,16 @@ TEST(Counts, EncoderAndDecoders) {
   for (const std::string& name : preset_names()) preset(name).check();
 }
 
+TEST(Counts, AnOutputBiasTiedOrNot) {
+  for (const bool tied : {true, false}) {
+    ModelConfig config = preset("chargpt");
+    config.tie_embeddings = tied;
+    const int64_t without = Decoder(config, kNoNumbers).parameters.count();
+    config.output_bias = true;
+    EXPECT_EQ(Decoder(config, kNoNumbers).parameters.count(), without + config.vocabulary);
+  }
+}
+
 TEST(Counts, TheFeedForwardHoldsTwoThirdsOfALayer) {
   const Encoder model(preset("encoder"), kNoNumbers);
   const auto of_layer = [&](const std::string& part) { return static_cast<double>(model.parameters.count_under("encoder.layers.0" + part)); };
@@ -49,6 +59,10 @@ TEST(Counts, HeadsMustDivideTheFeatures) {
   config = preset("base");
   config.encoder.d_model = 256;
   EXPECT_EQ(message_of([&] { EncoderDecoder(config, kNoNumbers); }), "[model] the encoder has 256 features, the decoder 512: expected equal");
+  config = preset("base");
+  config.source_vocabulary = 7;
+  EXPECT_EQ(message_of([&] { EncoderDecoder(config, kNoNumbers); }),
+            "[model] one embedding for a source vocabulary of 7 and a target of 10000: expected equal");
   EXPECT_EQ(message_of([] { preset("bas"); }), "[preset] unknown 'bas'; nearest is 'base'");
 }
 

@@ -1,4 +1,5 @@
 // What must hold of any model, whatever its numbers: causality, batches that do not matter, order, silence.
+#include "heed/base/threads.h"
 #include "heed/models/decoder.h"
 #include "heed/models/encoder.h"
 #include "heed/models/encoder_decoder.h"
@@ -60,6 +61,13 @@ Tensor rows(const Tensor& x, int64_t begin, int64_t end) {
 
 Tensor rows(const Tensor& x, const Spans& spans, int64_t s) { return rows(x, spans.offsets()[s], spans.offsets()[s + 1]); }
 
+// Bits do not depend on threads (heed/train tests that), but many small steps on several of them are slow.
+struct OneThread {
+  const int before = num_threads();
+  OneThread() { set_num_threads(1); }
+  ~OneThread() { set_num_threads(before); }
+};
+
 class EveryPosition : public ::testing::TestWithParam<PositionKind> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryPosition,
                          ::testing::Values(PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned,
@@ -83,6 +91,7 @@ TEST_P(EveryPosition, TheFutureIsNotSeen) {
 
 // Long and short together, so that products and attention take other paths than for one sentence alone.
 TEST_P(EveryPosition, ASentenceIsTheSameInAnyBatch) {
+  const OneThread one_thread;
   ModelConfig config = small_model(GetParam());
   const EncoderDecoder translator(config);
   PairBatch pair{random_batch({5, 300, 1, 130}, 2), random_batch({7, 110, 40, 1}, 3), {}};
