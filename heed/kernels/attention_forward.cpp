@@ -133,7 +133,7 @@ void attention_forward(const Attention& a, const AttentionForward& f) {
   const int64_t nq = longest_of(a.q_offsets, a.sequences), nk = longest_of(a.k_offsets, a.sequences);
   const Spans spans(a.q_offsets, a.sequences, 8 * kQueryBlock);
   const int64_t pieces = spans.size() * a.kv_heads;
-  for_pieces(pieces, [&](int64_t begin, int64_t end) {
+  for_pieces(a, pieces, [&](int64_t begin, int64_t end) {
     const Scratch<float> memory(Room::floats(a, nq, nk));
     const Room room(a, nk, memory.data());
     for (int64_t i = begin; i < end; ++i) {

@@ -46,7 +46,14 @@ void check_attention(const Attention& a) {
   if (a.relative && a.relative_count <= 0) fail("[attention] relative bias: an empty table");
 }
 
-void for_pieces(int64_t n, FunctionRef<void(int64_t, int64_t)> body) {
+void for_pieces(const Attention& a, int64_t n, FunctionRef<void(int64_t, int64_t)> body) {
+  constexpr int64_t kWorthThreads = int64_t{1} << 18;  // multiply-adds
+  int64_t pairs = 0;
+  for (int64_t s = 0; s < a.sequences; ++s) pairs += rows_of(a.q_offsets, s) * rows_of(a.k_offsets, s);
+  if (pairs * a.heads * (a.D + a.Dv) < kWorthThreads) {
+    if (n > 0) body(0, n);
+    return;
+  }
   parallel_for(n, std::clamp<int64_t>(n / (32 * num_threads()), 1, 16), body);
 }
 

@@ -32,7 +32,8 @@ int64_t longest_of(const int32_t* offsets, int64_t sequences);
 // Refuses sizes that make no sense, one line each.
 void check_attention(const Attention& a);
 
-// body(begin, end) over n pieces, many enough at a time that handing them out costs nothing.
-void for_pieces(int64_t n, FunctionRef<void(int64_t, int64_t)> body);
+// body(begin, end) over the n pieces of a call, many enough at a time that handing them out costs nothing; a call of a
+// few microseconds stays on its thread.
+void for_pieces(const Attention& a, int64_t n, FunctionRef<void(int64_t, int64_t)> body);
 
 }  // namespace heed::kernels

@@ -129,6 +129,9 @@ void ModelConfig::check() const {
   for (const int64_t size : {source_vocabulary, vocabulary, classes}) {
     if (size < 0 || size > (int64_t{1} << 28)) fail("[model] a vocabulary of {}: expected 0 to {}", size, int64_t{1} << 28);
   }
+  if (family == Family::kEncoderDecoder && share_source && source_vocabulary != vocabulary) {
+    fail("[model] one embedding for a source vocabulary of {} and a target of {}: expected equal", source_vocabulary, vocabulary);
+  }
   if (image_size == 0) return;
   if (image_size < 0 || patch_size <= 0 || image_size > (1 << 15) || image_size % patch_size != 0) {
     fail("[model] images of {} in patches of {}: expected a divisor", image_size, patch_size);

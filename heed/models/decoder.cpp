@@ -13,8 +13,9 @@ Decoder::Decoder(const ModelConfig& model_config, std::optional<uint64_t> seed) 
   output = config.tie_embeddings
                ? LinearWeight{token_embedding.table, Tensor()}
                : nn::Linear(scope / "output", config.decoder.d_model, config.vocabulary,
-                            {.bias = config.output_bias, .init_deviation = config.decoder.init_deviation})
+                            {.bias = false, .init_deviation = config.decoder.init_deviation})
                      .map;
+  if (config.output_bias) output.bias = scope.declare("output_bias", {config.vocabulary}, nn::Init::zeros());
   if (seed) parameters.allocate(*seed);
 }
 

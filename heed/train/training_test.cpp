@@ -1,0 +1,267 @@
+// Whole training steps: the same bits at any number of threads, nothing from the system, and every part may be missing.
+#include <cmath>
+#include <new>
+
+#include "heed/models/decoder.h"
+#include "heed/models/encoder.h"
+#include "heed/models/encoder_decoder.h"
+#include "heed/tensor/testing.h"
+#include "heed/train/optimizer.h"
+
+namespace heed::train {
+
+int64_t news_so_far();  // counted_new_test.cpp
+
+namespace {
+
+using models::Decoder;
+using models::Encoder;
+using models::EncoderDecoder;
+using models::ModelConfig;
+using nn::PositionKind;
+
+constexpr int64_t kVocabulary = 150;
+
+struct Threads {
+  const int before = num_threads();
+  explicit Threads(int n) { set_num_threads(n); }
+  ~Threads() { set_num_threads(before); }
+};
+
+std::vector<int32_t> random_ids(int64_t n, uint64_t seed) {
+  Random random(seed);
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < n; ++i) ids.push_back(static_cast<int32_t>(random.below(kVocabulary)));
+  return ids;
+}
+
+ModelConfig small_model(PositionKind kind, float dropout) {
+  ModelConfig config;
+  nn::StackConfig s;
+  s.layers = 2;
+  s.d_model = 64;
+  s.heads = 4;
+  s.d_ff = 128;
+  s.positions.kind = kind;
+  s.dropout = {dropout, dropout, dropout, dropout};
+  config.encoder = config.decoder = s;
+  config.vocabulary = config.source_vocabulary = kVocabulary;
+  return config;
+}
+
+models::PairBatch pair_batch(uint64_t seed) {
+  const std::vector<int64_t> source{40, 3, 100, 17}, target{50, 90, 1, 30};
+  const Spans s(source), t(target);
+  return {{random_ids(s.tokens(), seed), s}, {random_ids(t.tokens(), seed + 1), t}, random_ids(t.tokens(), seed + 2)};
+}
+
+// A batch, a model and what one step of its training is.
+struct Translator {
+  EncoderDecoder model;
+  models::PairBatch batch = pair_batch(1);
+  explicit Translator(const ModelConfig& config, uint64_t seed = 1) : model(config, seed) {}
+  LossResult loss(const nn::Context& context) const { return model.loss(batch, {.smoothing = 0.1f}, context); }
+};
+
+struct LanguageModel {
+  Decoder model;
+  models::TokenBatch batch;
+  std::vector<int32_t> labels;
+  static ModelConfig decoder(ModelConfig config) {
+    config.family = models::Family::kDecoder;
+    return config;
+  }
+  explicit LanguageModel(const ModelConfig& config, uint64_t seed = 1)
+      : model(decoder(config), seed), batch{random_ids(120, 5), Spans::dense(3, 40)}, labels(random_ids(120, 6)) {}
+  LossResult loss(const nn::Context& context) const { return model.loss(batch, labels, {}, context); }
+};
+
+struct ImageClassifier {
+  Encoder model;
+  models::ImageBatch batch;
+  explicit ImageClassifier(const ModelConfig& config) : model(config) {
+    const Tensor pixels = testing::random_tensor({4 * config.image_size * config.image_size}, 7);
+    const std::vector<int32_t> labels{1, 2, 3, 4};
+    batch = models::image_batch({pixels.data(), static_cast<size_t>(pixels.numel())}, labels, config);
+  }
+  LossResult loss(const nn::Context& context) const { return model.loss(batch, {}, context); }
+};
+
+nn::Context training(uint64_t step) {
+  nn::Context context;
+  context.training = true;
+  context.seed = 11, context.step = step;
+  return context;
+}
+
+template <class Job>
+float train_step(const Job& job, Optimizer& optimizer, uint64_t step) {
+  const LossResult r = job.loss(training(step));
+  r.loss.backward();
+  optimizer.step(1e-3);
+  return r.loss.item();
+}
+
+template <class Job>
+std::vector<float> train(const Job& job, int steps, const OptimizerConfig& config = {}) {
+  Optimizer optimizer(job.model.parameters, config);
+  std::vector<float> losses;
+  for (int i = 0; i < steps; ++i) losses.push_back(train_step(job, optimizer, static_cast<uint64_t>(i)));
+  return losses;
+}
+
+Tensor arena(const nn::Parameters& p, const float* values) {
+  return Tensor::from(std::span<const float>(values, static_cast<size_t>(p.arena_size())), {p.arena_size()});
+}
+
+template <class Job>
+void expect_same_at_any_number_of_threads(const ModelConfig& config) {
+  std::vector<Tensor> first;
+  for (const int threads : {1, 2, 3}) {
+    SCOPED_TRACE(threads);
+    const Threads scope(threads);
+    const Job job(config);
+    std::vector<Tensor> found;
+    const LossResult r = job.loss(training(3));
+    r.loss.backward();
+    job.model.parameters.finish_gradients();
+    found.push_back(r.loss.detach());
+    found.push_back(arena(job.model.parameters, job.model.parameters.gradients()));
+    job.model.parameters.clear_gradients();
+    const std::vector<float> losses = train(job, 5, {.clip_norm = 1});
+    found.push_back(Tensor::from(losses, {5}));
+    found.push_back(arena(job.model.parameters, job.model.parameters.values()));
+    if (threads == 1) first = found;
+    for (size_t i = 0; i < found.size(); ++i) testing::expect_same_bits(found[i], first[i]);
+  }
+}
+
+TEST(Training, TheSameBitsAtAnyNumberOfThreads) {
+  const auto one_layer = [](PositionKind kind) {
+    ModelConfig config = small_model(kind, 0.1f);
+    config.encoder.layers = config.decoder.layers = 1;
+    return config;
+  };
+  expect_same_at_any_number_of_threads<Translator>(one_layer(PositionKind::kSinusoidal));
+  ModelConfig llama = one_layer(PositionKind::kRotary);
+  llama.decoder.norm = nn::NormKind::kRms;
+  llama.decoder.gated = true;
+  llama.decoder.activation = Activation::kSilu;
+  llama.decoder.kv_heads = 2;
+  expect_same_at_any_number_of_threads<LanguageModel>(llama);
+  expect_same_at_any_number_of_threads<LanguageModel>(one_layer(PositionKind::kT5));
+}
+
+// After shapes were seen, a step takes nothing: neither from the pool's system nor by new.
+template <class Job>
+void expect_no_allocation(const Job& job) {
+  Optimizer optimizer(job.model.parameters, {.clip_norm = 1});
+  for (uint64_t step = 1; step <= 2; ++step) train_step(job, optimizer, step);
+  const int64_t taken = pool_stats().system_allocations, news = news_so_far();
+  const float loss = train_step(job, optimizer, 3);
+  EXPECT_EQ(pool_stats().system_allocations - taken, 0);
+  EXPECT_EQ(news_so_far() - news, 0);
+  EXPECT_TRUE(std::isfinite(loss));
+}
+
+TEST(Training, AStepTakesNothingFromTheSystem) {
+  const Threads one(1);
+  const int64_t before = news_so_far();
+  ::operator delete(::operator new(8));
+  EXPECT_EQ(news_so_far() - before, 1);  // the counter counts
+  for (const PositionKind kind : {PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned, PositionKind::kRotary,
+                                  PositionKind::kAlibi, PositionKind::kT5}) {
+    SCOPED_TRACE(nn::name_of(kind));
+    expect_no_allocation(Translator(small_model(kind, 0.1f)));
+    expect_no_allocation(LanguageModel(small_model(kind, 0.1f)));
+  }
+  ModelConfig gated = small_model(PositionKind::kRotary, 0.1f);
+  gated.decoder.gated = true;
+  gated.decoder.norm = nn::NormKind::kRms;
+  gated.decoder.weights_in_out = true;
+  gated.decoder.norm_place = nn::NormPlace::kPost;
+  expect_no_allocation(LanguageModel(gated));
+  ModelConfig images = models::preset("vit");
+  images.encoder.layers = 2;
+  expect_no_allocation(ImageClassifier(images));
+}
+
+// On several threads how many blocks are in use at once is up to chance: seen often enough, all are there.
+TEST(Training, NothingOnSeveralThreadsEither) {
+  const Threads two(2);
+  const Translator job(small_model(PositionKind::kSinusoidal, 0.1f));
+  Optimizer optimizer(job.model.parameters, {});
+  for (uint64_t step = 0; step < 6; ++step) train_step(job, optimizer, step);
+  const int64_t taken = pool_stats().system_allocations, news = news_so_far();
+  for (uint64_t step = 6; step < 9; ++step) train_step(job, optimizer, step);
+  EXPECT_LE(pool_stats().system_allocations - taken, 1);
+  EXPECT_EQ(news_so_far() - news, 0);
+}
+
+TEST(Training, WithoutAnyOneOfItsParts) {
+  const Threads one(1);
+  const std::vector<std::pair<const char*, void (*)(nn::StackConfig&)>> removals{
+      {"nothing", [](nn::StackConfig&) {}},
+      {"feed-forward", [](nn::StackConfig& s) { s.with_feed_forward = false; }},
+      {"attention", [](nn::StackConfig& s) { s.with_attention = false; }},
+      {"norm", [](nn::StackConfig& s) { s.norm = nn::NormKind::kNone; }},
+      {"residual", [](nn::StackConfig& s) { s.with_residual = false; }},
+      {"positions", [](nn::StackConfig& s) { s.positions.kind = PositionKind::kNone; }},
+      {"bias", [](nn::StackConfig& s) { s.bias = s.norm_bias = false; }},
+      {"final norm", [](nn::StackConfig& s) { s.final_norm = false; }}};
+  for (const auto& [name, remove] : removals) {
+    SCOPED_TRACE(name);
+    ModelConfig config = small_model(PositionKind::kSinusoidal, 0);
+    remove(config.encoder);
+    remove(config.decoder);
+    const std::vector<float> translator = train(Translator(config), 12), lm = train(LanguageModel(config), 12);
+    EXPECT_LT(translator.back(), translator.front() - 0.05f);
+    EXPECT_LT(lm.back(), lm.front() - 0.05f);
+  }
+}
+
+TEST(Training, ImagesWithAndWithoutPositions) {
+  const Threads one(1);
+  for (const PositionKind kind : {PositionKind::kLearned, PositionKind::kNone, PositionKind::kSinusoidal}) {
+    ModelConfig config = models::preset("vit");
+    config.encoder.layers = 1;
+    config.encoder.positions.kind = kind;
+    const std::vector<float> losses = train(ImageClassifier(config), 12);
+    EXPECT_LT(losses.back(), losses.front());
+  }
+}
+
+TEST(Training, AccumulatedPartsAreTheWholeBatch) {
+  ModelConfig config = small_model(PositionKind::kSinusoidal, 0.1f);
+  config.family = models::Family::kDecoder;
+  const Decoder whole(config), parts(config);
+  const std::vector<int64_t> lengths{30, 50, 20};
+  const std::vector<int32_t> ids = random_ids(100, 8), labels = random_ids(100, 9);
+  whole.loss({ids, Spans(lengths)}, labels, {.scale = 0.01f}, training(1)).loss.backward();
+  int64_t row = 0;
+  for (uint32_t s = 0; s < 3; ++s) {
+    const std::vector<int64_t> length{lengths[s]};
+    const auto cut = [&](const std::vector<int32_t>& all) { return std::vector<int32_t>(all.begin() + row, all.begin() + row + lengths[s]); };
+    const models::TokenBatch batch{cut(ids), Spans(length, s)};
+    const std::vector<int32_t> own = cut(labels);
+    parts.loss(batch, own, {.scale = 0.01f}, training(1)).loss.backward();
+    row += lengths[s];
+  }
+  for (const nn::Parameter& p : whole.parameters.list()) {
+    const std::vector<float> expected = p.tensor.grad().to_vector(), found = parts.parameters[p.name].grad().to_vector();
+    for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found[i], expected[i], 2e-6f) << p.name;
+  }
+}
+
+TEST(Optimizing, RefusesWhatMakesNoSense) {
+  nn::Parameters none;
+  EXPECT_EQ(testing::message_of([&] { Optimizer(none, {}); }), "[optimizer] nothing to train");
+  nn::Parameters some;
+  some.declare("w", {2}, nn::Init::ones());
+  some.allocate(1);
+  EXPECT_EQ(testing::message_of([&] { Optimizer(some, {.weight_decay = 0.1f}); }),
+            "[optimizer] Adam with a weight decay of 0.1: expected AdamW");
+}
+
+}  // namespace
+}  // namespace heed::train
