@@ -50,7 +50,7 @@ TEST(Matrix, LeavesOutTheMiddleOfWhatDoesNotFit) {
 
 TEST(Heat, ShadesGrowWithTheValue) {
   const double hidden = -std::numeric_limits<double>::infinity();
-  const Grid grid{1, 6, {0, 0.25, 0.5, 0.75, 1, hidden}, {"r"}, {}};
+  const Grid grid{1, 6, {0, 0.2, 0.45, 0.7, 1, hidden}, {"r"}, {}};
   const std::string row = lines_of(heat_text(grid, {Style::kPlain, 40}, {}))[1];
   size_t at = 0;
   for (const char* shade : {"░", "▒", "▓", "█", "·"}) {
