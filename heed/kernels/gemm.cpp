@@ -11,6 +11,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
+constexpr int64_t kAheadTiles = 16;
+
 int64_t pieces(int64_t n, int64_t piece) { return (n + piece - 1) / piece; }
 
 // [0, n) in `count` parts whose sizes differ by one at most, the larger ones first.
@@ -24,37 +26,46 @@ struct Parts {
 struct Plan {
   int64_t k_block, row_panels, column_groups, strips;
   bool packed_b;  // once for all panels
-  bool copied_a;  // rows of a whose stride is a power of two fall on each other in L1
 };
 
-constexpr int64_t kBlockK = 512, kWholeK = 768;
-constexpr int64_t kPanelRows = 192, kAloneRows = 384;      // of a panel that finds b packed, that packs it
-constexpr int64_t kPackedFloats = int64_t{8} << 20;        // of b at most
-constexpr int64_t kWorthThreads = int64_t{1} << 20;        // multiply-adds: a few microseconds
+constexpr int64_t kBlockK = 256, kWholeK = 384;
+constexpr int64_t kPanelRows = 192, kAloneRows = 384;  // of a panel that finds b packed, that packs it
+constexpr int64_t kPackedFloats = int64_t{8} << 20;    // of b at most
+constexpr int64_t kGroupStrips = 512 / kStrip;         // whose outputs stay in L2 from one block of k to the next
+constexpr int64_t kWorthThreads = int64_t{1} << 20;    // multiply-adds: a few microseconds
 
-Plan make_plan(const Gemm& g) {
-  Plan plan;
-  plan.k_block = g.K <= kWholeK ? std::max<int64_t>(g.K, 1) : (pieces(g.K, pieces(g.K, kBlockK)) + 3) / 4 * 4;
-  plan.strips = pieces(g.N, kStrip);
-  plan.packed_b = g.b.transposed && g.M > kAloneRows && g.K * g.N <= kPackedFloats;
-  plan.copied_a = !g.a.transposed && g.a.ld % 512 == 0 && g.N > kStrip && g.M > kRows;
-  plan.row_panels = pieces(g.M, plan.packed_b ? kPanelRows : kAloneRows);
-  plan.column_groups = g.K > plan.k_block ? pieces(plan.strips, 512 / kStrip) : 1;
-  const int64_t threads = g.M * g.N * g.K < kWorthThreads ? 1 : num_threads();
-  const int64_t wanted = threads == 1 ? 1 : 4 * threads;
+// More items for more threads: about four a thread, by columns first, since rows share the packing of b.
+void share(Plan& plan, const Gemm& g, int64_t threads) {
+  const int64_t wanted = 4 * threads;
   if (plan.row_panels * plan.column_groups < wanted) {
     plan.column_groups = std::min(plan.strips, pieces(wanted, plan.row_panels));
   }
-  if (plan.row_panels * plan.column_groups < wanted) {
-    plan.row_panels = std::min(pieces(g.M, 4 * kRows), pieces(wanted, plan.column_groups));
+  for (const int64_t least_rows : {16 * kRows, 4 * kRows}) {
+    const int64_t items = plan.row_panels * plan.column_groups, enough = least_rows == 16 * kRows ? wanted : threads;
+    if (items < enough) {
+      plan.row_panels = std::max(plan.row_panels, std::min(g.M / least_rows, pieces(enough, plan.column_groups)));
+    }
   }
+  // Equal shares where the threads are equally fast.
+  if (plan.column_groups == 1 && plan.row_panels >= threads) plan.row_panels = pieces(plan.row_panels, threads) * threads;
+}
+
+Plan make_plan(const Gemm& g) {
+  Plan plan;
+  plan.k_block = g.K <= kWholeK ? std::max<int64_t>(g.K, 1) : (pieces(g.K, pieces(g.K, kBlockK)) + 15) / 16 * 16;
+  plan.strips = pieces(g.N, kStrip);
+  plan.packed_b = g.b.transposed && g.M > kAloneRows && g.K * g.N <= kPackedFloats;
+  plan.row_panels = pieces(g.M, plan.packed_b ? kPanelRows : kAloneRows);
+  plan.column_groups = g.K > plan.k_block ? pieces(plan.strips, kGroupStrips) : 1;
+  const int64_t threads = g.M * g.N * g.K < kWorthThreads ? 1 : num_threads();
+  if (threads > 1) share(plan, g, threads);
   return plan;
 }
 
 // What one thread computes at a time.
 struct Item {
   int64_t row, rows, first_strip, last_strip;
-  float *a, *b;  // memory of its own to pack into
+  float* b;  // memory of its own to pack into
 };
 
 class Product {
@@ -71,7 +82,6 @@ class Product {
 
  private:
   int64_t strip_columns(int64_t strip) const { return std::min<int64_t>(kStrip, g_.N - strip * kStrip); }
-  int64_t copied_ld() const { return plan_.k_block + 16; }
 
   void pack_b() {
     const int64_t grain = pieces(int64_t{1} << 16, kStrip * std::max<int64_t>(1, g_.K));
@@ -88,10 +98,8 @@ class Product {
     item.row = panels.begin(panel), item.rows = panels.begin(panel + 1) - item.row;
     item.first_strip = groups.begin(group), item.last_strip = groups.begin(group + 1);
     const Scratch<float> own_b(plan_.packed_b ? 0 : kStrip * plan_.k_block);
-    const Scratch<float> own_a(plan_.copied_a ? item.rows * copied_ld() : 0);
-    item.a = own_a.data(), item.b = own_b.data();
+    item.b = own_b.data();
     for (int64_t k = 0; k == 0 || k < g_.K; k += plan_.k_block) {
-      if (plan_.copied_a) copy_a(item, k);
       for (int64_t strip = item.first_strip; strip < item.last_strip; ++strip) {
         run_strip(item, k, strip);
         if (g_.finish && k + plan_.k_block >= g_.K) {
@@ -102,18 +110,11 @@ class Product {
     }
   }
 
-  void copy_a(const Item& item, int64_t k) const {
-    const size_t bytes = static_cast<size_t>(std::min(plan_.k_block, g_.K - k)) * sizeof(float);
-    for (int64_t r = 0; r < item.rows; ++r) {
-      std::memcpy(item.a + r * copied_ld(), g_.a.data + (item.row + r) * g_.a.ld + k, bytes);
-    }
-  }
-
   // All rows of the item against one strip of b.
   void run_strip(const Item& item, int64_t k, int64_t strip) const {
     const int64_t column = strip * kStrip, columns = strip_columns(strip), vectors = pieces(columns, kNative);
     const Parts groups(item.rows, pieces(item.rows, kRows));
-    MicroTile t{};
+    MicroTiles t{};
     t.k = std::min(plan_.k_block, g_.K - k);
     point_to_a(t, item, k);
     point_to_b(t, item, k, strip, groups.count);
@@ -122,36 +123,38 @@ class Product {
     alignas(64) float start[kStrip] = {};
     const bool from_c = k > 0 || g_.accumulate;
     if (!from_c && g_.bias) std::memcpy(start, g_.bias + column, static_cast<size_t>(columns) * sizeof(float));
-    t.start = start;
+    t.start = from_c ? t.c : start;
     t.start_ld = from_c ? g_.ldc : 0;
-    const int64_t a_step = g_.a.transposed ? 1 : t.a_row;
-    for (int64_t i = 0; i < groups.count; ++i) {
-      const int64_t rows = groups.size + (i < groups.larger);
+    const auto run = [&](int64_t tiles, int64_t rows) {
+      if (tiles == 0) return;
       const MicroKernel kernel = g_.a.transposed ? micro_kernel<false>(rows, vectors, t.b_copy != nullptr)
                                                  : micro_kernel<true>(rows, vectors, t.b_copy != nullptr);
-      if (from_c) t.start = t.c;
-      if (columns % kNative == 0) {
-        kernel(t);
-      } else {
-        run_partial(t, kernel, rows, columns, from_c);
-      }
-      if (t.b_copy) {
-        t.b = t.b_copy;
-        t.b_step = kStrip;
-        t.b_copy = nullptr;
-      }
-      t.a += rows * a_step;
-      t.c += rows * g_.ldc;
+      t.tiles = tiles;
+      if (columns % kNative == 0) return kernel(t);
+      run_partial(t, kernel, rows, columns, from_c);
+    };
+    int64_t done = 0;
+    const auto run_until = [&](int64_t group) {
+      const int64_t larger = std::clamp<int64_t>(groups.larger - done, 0, group - done);
+      run(larger, groups.size + 1);
+      run(group - done - larger, groups.size);
+      done = group;
+    };
+    look_ahead(t, item, k, strip);
+    if (t.b_copy) {
+      float* const packed = t.b_copy;
+      run_until(1);
+      t.b = packed, t.b_step = kStrip, t.b_copy = nullptr;
     }
+    run_until(std::min(kAheadTiles, groups.count));
+    look_nowhere(t);
+    run_until(groups.count);
   }
 
-  void point_to_a(MicroTile& t, const Item& item, int64_t k) const {
+  void point_to_a(MicroTiles& t, const Item& item, int64_t k) const {
     if (g_.a.transposed) {
       t.a = g_.a.data + k * g_.a.ld + item.row;
       t.a_step = g_.a.ld;
-    } else if (plan_.copied_a) {
-      t.a = item.a;
-      t.a_row = copied_ld();
     } else {
       t.a = g_.a.data + item.row * g_.a.ld + k;
       t.a_row = g_.a.ld;
@@ -159,7 +162,7 @@ class Product {
   }
 
   // Packed before, packed now, or read as it lies: by the first rows, which leave a packed copy to the others.
-  void point_to_b(MicroTile& t, const Item& item, int64_t k, int64_t strip, int64_t row_groups) const {
+  void point_to_b(MicroTiles& t, const Item& item, int64_t k, int64_t strip, int64_t row_groups) const {
     const int64_t column = strip * kStrip, columns = strip_columns(strip);
     if (plan_.packed_b) {
       t.b = shared_b_.data() + (strip * g_.K + k) * kStrip;
@@ -171,25 +174,56 @@ class Product {
     } else {
       t.b = g_.b.data + k * g_.b.ld + column;
       t.b_step = g_.b.ld;
-      t.b_copy = columns == kStrip && row_groups > 2 ? item.b : nullptr;
+      // Copying pays where rows of b lie far apart, or the copy stays in L1 for many rows.
+      const bool pays = (g_.b.ld > 768 && row_groups > 2) || (t.k <= 128 && row_groups >= 32);
+      t.b_copy = pays && columns == kStrip ? item.b : nullptr;
+    }
+  }
+
+  static void look_nowhere(MicroTiles& t) {
+    t.ahead = t.a;
+    t.ahead_line = t.ahead_step = t.ahead_tile = 0;
+  }
+  void look_ahead(MicroTiles& t, const Item& item, int64_t k, int64_t strip) const {
+    look_nowhere(t);
+    if (++strip == item.last_strip) {
+      strip = item.first_strip;
+      k += plan_.k_block;
+    }
+    if (k >= g_.K || strip_columns(strip) < 64 || kStrip < 64) return;
+    const int64_t k_a_tile = t.k / kAheadTiles;
+    if (plan_.packed_b) {
+      t.ahead = shared_b_.data() + (strip * g_.K + k) * kStrip;
+      t.ahead_line = 16, t.ahead_step = kStrip, t.ahead_tile = k_a_tile * kStrip;
+    } else if (g_.b.transposed) {
+      t.ahead = g_.b.data + strip * kStrip * g_.b.ld + k;
+      t.ahead_line = g_.b.ld, t.ahead_step = 16, t.ahead_tile = 4 * g_.b.ld;
+    } else {
+      t.ahead = g_.b.data + k * g_.b.ld + strip * kStrip;
+      t.ahead_line = 16, t.ahead_step = g_.b.ld, t.ahead_tile = k_a_tile * g_.b.ld;
     }
   }
 
   // The last columns do not fill a register: they go by a tile of their own.
-  static void run_partial(MicroTile t, MicroKernel kernel, int64_t rows, int64_t columns, bool from_c) {
+  void run_partial(MicroTiles& t, MicroKernel kernel, int64_t rows, int64_t columns, bool from_c) const {
     alignas(64) float tile[kRows * kStrip] = {};
     const size_t bytes = static_cast<size_t>(columns) * sizeof(float);
-    float* const c = t.c;
-    const int64_t ldc = t.ldc;
-    if (from_c) {
-      for (int64_t r = 0; r < rows; ++r) std::memcpy(tile + r * kStrip, c + r * ldc, bytes);
-      t.start = tile;
-      t.start_ld = kStrip;
+    for (int64_t i = t.tiles; i > 0; --i) {
+      float* const c = t.c;
+      MicroTiles one = t;
+      one.tiles = 1;
+      if (from_c) {
+        for (int64_t r = 0; r < rows; ++r) std::memcpy(tile + r * kStrip, c + r * g_.ldc, bytes);
+        one.start = tile;
+        one.start_ld = kStrip;
+      }
+      one.c = tile;
+      one.ldc = kStrip;
+      kernel(one);
+      for (int64_t r = 0; r < rows; ++r) std::memcpy(c + r * g_.ldc, tile + r * kStrip, bytes);
+      t.a = one.a;
+      t.c += rows * g_.ldc;
     }
-    t.c = tile;
-    t.ldc = kStrip;
-    kernel(t);
-    for (int64_t r = 0; r < rows; ++r) std::memcpy(c + r * ldc, tile + r * kStrip, bytes);
   }
 
   const Gemm& g_;

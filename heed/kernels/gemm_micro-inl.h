@@ -27,17 +27,22 @@ constexpr int kRows = 6;
 constexpr int kVectors = kNative == 16 ? 4 : 2;
 constexpr int kStrip = kVectors * kNative;
 
-struct MicroTile {
+// `tiles` tiles below each other, of the same rows each, against one strip of b.
+struct MicroTiles {
+  int64_t tiles, k;
   const float* a;  // element (r, k) at a[r * a_row + k] by rows, at a[k * a_step + r] by columns
   int64_t a_row, a_step;
   const float* b;  // kStrip floats of step k at b + k * b_step
   int64_t b_step;
-  float* b_copy;  // where given, what is read of b is left here packed for the rows that follow
+  float* b_copy;  // where given, what is read of b is left here packed for the tiles that follow
   const float* start;  // what the chains start with: row r at start + r * start_ld
   int64_t start_ld;
   float* c;
   int64_t ldc;
-  int64_t k;
+  // What the next strip will read is fetched into L2: during sixteen steps of k the four cache lines
+  // ahead + i * ahead_line; then ahead moves on by ahead_step, and from tile to tile by ahead_tile.
+  const float* ahead;
+  int64_t ahead_line, ahead_step, ahead_tile;
 };
 
 // N registers by constant index. An array would be kept on the stack: compilers split structs sooner than arrays.
@@ -77,8 +82,9 @@ HWY_INLINE void micro_step(Registers<R * NV>& acc, Registers<NV>& b, ElementOfA 
   });
 }
 
+// t.a, t.b, t.start, t.c and t.ahead are those of one tile.
 template <int R, int NV, bool kByRows, bool kCopy>
-HWY_NOINLINE void micro_tile(const MicroTile& t) {
+HWY_INLINE void micro_tile(const MicroTiles& t) {
   Registers<R * NV> acc;
   unrolled<R * NV>([&](auto i) HEED_INLINED {
     at<i>(acc) = hn::LoadU(Tag(), t.start + i / NV * t.start_ld + i % NV * kNative);
@@ -94,7 +100,24 @@ HWY_NOINLINE void micro_tile(const MicroTile& t) {
       copy += kStrip;
     }
   };
-  int64_t k = t.k;
+  const float* ahead = t.ahead;
+  const int64_t ahead_line = t.ahead_line, ahead_step = t.ahead_step;
+  // four_steps(), and one step at a time for the rest; by_line() comes after each four.
+  const auto all_steps = [&](auto four_steps, auto one_step, auto after_four) HEED_INLINED {
+    int64_t k = t.k;
+    for (; k >= 16; k -= 16) {
+      const float* line = ahead;
+      for (int i = 0; i < 4; ++i) {
+        four_steps();
+        after_four(i);
+        __builtin_prefetch(line, 0, 2);
+        line += ahead_line;
+      }
+      ahead += ahead_step;
+    }
+    for (; k >= 4; k -= 4) four_steps();
+    for (; k > 0; --k) one_step();
+  };
   if constexpr (kByRows) {
     // Two base pointers and the multiples 0, 1, 2 of a_row reach six rows.
     const int64_t a_row = t.a_row;
@@ -105,48 +128,62 @@ HWY_NOINLINE void micro_tile(const MicroTile& t) {
       next_b(bv);
       micro_step<R, NV>(acc, bv, [&](int r) HEED_INLINED { return r < 3 ? low[r * a_row + u] : high[(r - 3) * a_row + u]; });
     };
-    const auto four_steps = [&]() HEED_INLINED {
-      unrolled<4>(step);
-      low += 4;
-      high += 4;
+    const auto advance = [&](int steps) HEED_INLINED {
+      low += steps;
+      high += steps;
     };
-    // A cache line of each of the rows that come next is fetched while sixteen steps are made.
     const float* next = t.a + R * a_row;
-    for (; k >= 16; k -= 16) {
-      for (int i = 0; i < 4; ++i) {
-        four_steps();
-        __builtin_prefetch(next);
-        __builtin_prefetch(next + a_row);
-        next += 2 * a_row;
-      }
-      next += 16 - 8 * a_row;
-    }
-    for (; k >= 4; k -= 4) four_steps();
-    for (; k > 0; --k) {
-      step(0);
-      ++low;
-      ++high;
-    }
+    all_steps(
+        [&]() HEED_INLINED {
+          unrolled<4>(step);
+          advance(4);
+        },
+        [&]() HEED_INLINED {
+          step(0);
+          advance(1);
+        },
+        // A cache line of each of the rows that come next is fetched while sixteen steps are made.
+        [&](int i) HEED_INLINED {
+          __builtin_prefetch(next);
+          __builtin_prefetch(next + a_row);
+          next += i == 3 ? 16 - 6 * a_row : 2 * a_row;
+        });
   } else {
     const float* HWY_RESTRICT a = t.a;
-    for (; k > 0; --k) {
+    const auto step = [&](int) HEED_INLINED {
       Registers<NV> bv;
       next_b(bv);
       micro_step<R, NV>(acc, bv, [&](int r) HEED_INLINED { return a[r]; });
+      __builtin_prefetch(a + 2 * R - 1);  // the end of the columns that come next
       a += t.a_step;
-    }
+    };
+    all_steps([&]() HEED_INLINED { unrolled<4>(step); }, [&]() HEED_INLINED { step(0); }, [](int) HEED_INLINED {});
   }
   unrolled<R * NV>([&](auto i) HEED_INLINED {
     hn::StoreU(at<i>(acc), Tag(), t.c + i / NV * t.ldc + i % NV * kNative);
   });
 }
 
-using MicroKernel = void (*)(const MicroTile&);
+// Leaves t pointing behind the last tile.
+template <int R, int NV, bool kByRows, bool kCopy>
+HWY_NOINLINE void micro_tiles(MicroTiles& to_do) {
+  MicroTiles t = to_do;
+  for (int64_t i = 0; i < to_do.tiles; ++i) {
+    micro_tile<R, NV, kByRows, kCopy>(t);
+    t.a += kByRows ? R * t.a_row : R;
+    t.c += R * t.ldc;
+    t.start += R * t.start_ld;
+    t.ahead += t.ahead_tile;
+  }
+  to_do = t;
+}
+
+using MicroKernel = void (*)(MicroTiles&);
 template <int NV, bool kByRows, bool kCopy>
 HWY_INLINE MicroKernel micro_kernel_rows(int64_t rows) {
   static constexpr MicroKernel kTable[kRows] = {
-      micro_tile<1, NV, kByRows, kCopy>, micro_tile<2, NV, kByRows, kCopy>, micro_tile<3, NV, kByRows, kCopy>,
-      micro_tile<4, NV, kByRows, kCopy>, micro_tile<5, NV, kByRows, kCopy>, micro_tile<6, NV, kByRows, kCopy>};
+      micro_tiles<1, NV, kByRows, kCopy>, micro_tiles<2, NV, kByRows, kCopy>, micro_tiles<3, NV, kByRows, kCopy>,
+      micro_tiles<4, NV, kByRows, kCopy>, micro_tiles<5, NV, kByRows, kCopy>, micro_tiles<6, NV, kByRows, kCopy>};
   return kTable[rows - 1];
 }
 // The kernel for 1..kRows rows and 1..kVectors registers; only whole strips are copied.

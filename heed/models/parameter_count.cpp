@@ -58,8 +58,7 @@ ParameterParts parameter_parts(const ModelConfig& m) {
     return parts;
   }
   if (!m.tie_embeddings) parts.output += m.vocabulary * C;
-  // The encoder-decoder's bias stands beside a tied output too.
-  if (m.output_bias && (both || !m.tie_embeddings)) parts.output += m.vocabulary;
+  if (m.output_bias) parts.output += m.vocabulary;
   return parts;
 }
 
