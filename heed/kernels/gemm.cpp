@@ -26,9 +26,10 @@ struct Parts {
 struct Plan {
   int64_t k_block, row_panels, column_groups, strips;
   bool packed_b;  // once for all panels
+  bool copied_a;  // a transposed block whose rows lie far apart, where they fall on each other in the caches
 };
 
-constexpr int64_t kBlockK = 256, kWholeK = 384;
+constexpr int64_t kBlockK = 512, kWholeK = 768;
 constexpr int64_t kPanelRows = 192, kAloneRows = 384;  // of a panel that finds b packed, that packs it
 constexpr int64_t kPackedFloats = int64_t{8} << 20;    // of b at most
 constexpr int64_t kGroupStrips = 512 / kStrip;         // whose outputs stay in L2 from one block of k to the next
@@ -55,7 +56,8 @@ Plan make_plan(const Gemm& g) {
   plan.k_block = g.K <= kWholeK ? std::max<int64_t>(g.K, 1) : (pieces(g.K, pieces(g.K, kBlockK)) + 15) / 16 * 16;
   plan.strips = pieces(g.N, kStrip);
   plan.packed_b = g.b.transposed && g.M > kAloneRows && g.K * g.N <= kPackedFloats;
-  plan.row_panels = pieces(g.M, plan.packed_b ? kPanelRows : kAloneRows);
+  plan.copied_a = g.a.transposed && g.a.ld > 768 && g.N > kStrip && g.M > kRows;
+  plan.row_panels = pieces(g.M, plan.packed_b || plan.copied_a ? kPanelRows : kAloneRows);
   plan.column_groups = g.K > plan.k_block ? pieces(plan.strips, kGroupStrips) : 1;
   const int64_t threads = g.M * g.N * g.K < kWorthThreads ? 1 : num_threads();
   if (threads > 1) share(plan, g, threads);
@@ -65,7 +67,8 @@ Plan make_plan(const Gemm& g) {
 // What one thread computes at a time.
 struct Item {
   int64_t row, rows, first_strip, last_strip;
-  float* b;  // memory of its own to pack into
+  float *a, *b;  // memory of its own to pack into
+  int64_t a_ld() const { return rows + 16; }
 };
 
 class Product {
@@ -98,8 +101,10 @@ class Product {
     item.row = panels.begin(panel), item.rows = panels.begin(panel + 1) - item.row;
     item.first_strip = groups.begin(group), item.last_strip = groups.begin(group + 1);
     const Scratch<float> own_b(plan_.packed_b ? 0 : kStrip * plan_.k_block);
-    item.b = own_b.data();
+    const Scratch<float> own_a(plan_.copied_a ? item.a_ld() * plan_.k_block : 0);
+    item.a = own_a.data(), item.b = own_b.data();
     for (int64_t k = 0; k == 0 || k < g_.K; k += plan_.k_block) {
+      if (plan_.copied_a) copy_a(item, k);
       for (int64_t strip = item.first_strip; strip < item.last_strip; ++strip) {
         run_strip(item, k, strip);
         if (g_.finish && k + plan_.k_block >= g_.K) {
@@ -108,6 +113,12 @@ class Product {
         }
       }
     }
+  }
+
+  void copy_a(const Item& item, int64_t k) const {
+    const size_t bytes = static_cast<size_t>(item.rows) * sizeof(float);
+    const int64_t end = std::min(k + plan_.k_block, g_.K);
+    for (float* out = item.a; k < end; ++k, out += item.a_ld()) std::memcpy(out, g_.a.data + k * g_.a.ld + item.row, bytes);
   }
 
   // All rows of the item against one strip of b.
@@ -152,7 +163,10 @@ class Product {
   }
 
   void point_to_a(MicroTiles& t, const Item& item, int64_t k) const {
-    if (g_.a.transposed) {
+    if (plan_.copied_a) {
+      t.a = item.a;
+      t.a_step = item.a_ld();
+    } else if (g_.a.transposed) {
       t.a = g_.a.data + k * g_.a.ld + item.row;
       t.a_step = g_.a.ld;
     } else {
