@@ -2,7 +2,7 @@
 #define HWY_TARGET_INCLUDE "heed/kernels/attention_backward.cpp"
 #include <hwy/foreach_target.h>
 
-#include "heed/kernels/attention_scores-inl.h"
+#include "heed/kernels/attention_gradients-inl.h"
 
 #include "heed/kernels/attention_plan.h"
 
@@ -62,101 +62,6 @@ struct Task {
 // Queries whose keys are all in the first tile.
 bool in_one_tile(const Head& h, const Block& b) { return keys_of(h, b) <= kKeyTile; }
 
-// Of each query of a block: log2 of the sum of its weights, and dout . out.
-struct Known {
-  F16 logsum[kBlockVectors], delta[kBlockVectors];
-};
-
-// Scores become weights (dropped ones zero) and gradients of weights become gradients of scores.
-template <int kVectors, bool kDropout>
-HWY_INLINE void gradients_of_rows(float* scores, float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
-                                  const F16* logsums, const F16* deltas) {
-  F16 logsum[kVectors], delta[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    logsum[v] = logsums[v];
-    delta[v] = deltas[v];
-  }
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t at = r * stride + v * kWidth;
-      const F16 w = exp2_nonpositive(load(scores + at) - logsum[v]);
-      F16 dw = load(dweights + at);
-      if (kDropout) dw = only_kept(dw, keep[r * kBlockVectors + v]);
-      store(w * (dw - delta[v]), dweights + at);
-      store(kDropout ? only_kept(w, keep[r * kBlockVectors + v]) : w, scores + at);
-    }
-  }
-}
-
-// The same in two steps for queries whose keys are all in one tile. First: weights, and delta gathers their products with
-// their gradients, which is dout . out without a look at out.
-template <int kVectors, bool kDropout>
-HWY_INLINE void weights_of_rows(float* scores, const float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
-                                const F16* logsums, F16* deltas) {
-  F16 logsum[kVectors], delta[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    logsum[v] = logsums[v];
-    delta[v] = deltas[v];
-  }
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t at = r * stride + v * kWidth;
-      const F16 w = exp2_nonpositive(load(scores + at) - logsum[v]);
-      F16 dw = load(dweights + at);
-      if (kDropout) dw = only_kept(dw, keep[r * kBlockVectors + v]);
-      delta[v] = fma(w, dw, delta[v]);
-      store(w, scores + at);
-    }
-  }
-  for (int v = 0; v < kVectors; ++v) deltas[v] = delta[v];
-}
-
-// Second: gradients of scores.
-template <int kVectors, bool kDropout>
-HWY_INLINE void finish_rows(float* weights, float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
-                            const F16* deltas) {
-  F16 delta[kVectors];
-  for (int v = 0; v < kVectors; ++v) delta[v] = deltas[v];
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t at = r * stride + v * kWidth;
-      const F16 w = load(weights + at);
-      F16 dw = load(dweights + at);
-      if (kDropout) dw = only_kept(dw, keep[r * kBlockVectors + v]);
-      store(w * (dw - delta[v]), dweights + at);
-      if (kDropout) store(only_kept(w, keep[r * kBlockVectors + v]), weights + at);
-    }
-  }
-}
-
-enum class Step { kAll, kWeights, kFinish };
-
-template <Step kStep, bool kDropout>
-HWY_INLINE void step_of_segment(const Block& b, const Segment& g, const Room& room, const Kept& kept, Known& known) {
-  for (int64_t v = g.vector; v < b.vectors;) {
-    const int64_t at = g.begin * b.stride() + v * kWidth, rows = g.end - g.begin;
-    float *w = room.weights + at, *dw = room.dscores + at;
-    const uint16_t* keep = &kept.keep[g.begin][v];
-    F16 *logsum = known.logsum + v, *delta = known.delta + v;
-    v += each_width(b.vectors - v, [&](auto width) HWY_ATTR {
-      if (kStep == Step::kAll) gradients_of_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, logsum, delta);
-      if (kStep == Step::kWeights) weights_of_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, logsum, delta);
-      if (kStep == Step::kFinish) finish_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, delta);
-    });
-  }
-}
-
-template <Step kStep>
-void step_of_tile(const Head& h, const Block& b, const Tile& t, const Room& room, const Kept& kept, Known& known) {
-  for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
-    h.a->dropout.p > 0 ? step_of_segment<kStep, true>(b, g, room, kept, known)
-                       : step_of_segment<kStep, false>(b, g, room, kept, known);
-    if (kStep == Step::kWeights) continue;
-    clear_before(b, g, room.weights);
-    clear_before(b, g, room.dscores);
-  }
-}
-
 // Gradients of scores are added along their distances; the scale that was left out comes in after that.
 void gather_line(const Head& h, const Block& b, const Tile& t, const Room& room) {
   for (int64_t r = 0; r < t.keys; ++r) {
@@ -201,10 +106,10 @@ void backward_tile(const Task& task, const Head& h, const Block& b, const Tile& 
   Kept kept;
   if (a.dropout.p > 0) draw_kept(h, b, t, kept);
   if (in_one_tile(h, b)) {
-    step_of_tile<Step::kWeights>(h, b, t, room, kept, known);
-    step_of_tile<Step::kFinish>(h, b, t, room, kept, known);
+    step_of_tile<Step::kWeights>(h, b, t, {room.weights, room.dscores}, kept, known);
+    step_of_tile<Step::kFinish>(h, b, t, {room.weights, room.dscores}, kept, known);
   } else {
-    step_of_tile<Step::kAll>(h, b, t, room, kept, known);
+    step_of_tile<Step::kAll>(h, b, t, {room.weights, room.dscores}, kept, known);
   }
   if (task.b->drelative) gather_line(h, b, t, room);
   if (task.piece.keys) {

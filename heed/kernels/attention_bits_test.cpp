@@ -1,0 +1,102 @@
+// What must be equal to the bit.
+#include <gtest/gtest.h>
+#include <hwy/highway.h>
+
+#include "heed/base/threads.h"
+#include "heed/kernels/attention_testing.h"
+
+namespace heed::kernels {
+namespace {
+
+TEST(Attention, SameBitsWithAnyNumberOfThreads) {
+  for (uint64_t number = 0; number < 12; ++number) {
+    const auto c = random_case(1000 + number, 150);
+    set_num_threads(1);
+    const Outputs one = run(*c, Which::kFast);
+    for (int threads : {2, 3}) {
+      set_num_threads(threads);
+      expect_same_bits(one, run(*c, Which::kFast), std::to_string(threads) + " threads, case " + std::to_string(number));
+    }
+  }
+  // One head alone: more threads than heads cut its work by queries and by keys.
+  Case c({600}, {700}, {2, 1, 32, 32}, 17);
+  c.a.causal = true;
+  set_num_threads(1);
+  const Outputs one = run(c, Which::kFast);
+  set_num_threads(3);
+  expect_same_bits(one, run(c, Which::kFast), "few heads");
+  set_num_threads(0);
+}
+
+TEST(Attention, SameBitsOnEveryWideTarget) {
+  if (!(hwy::SupportedTargets() & HWY_AVX3)) GTEST_SKIP() << "no AVX-512 here";
+  for (uint64_t number = 0; number < 30; ++number) {
+    const auto c = random_case(2000 + number, 150);
+    const Outputs wide = run(*c, Which::kFast);
+    hwy::SetSupportedTargetsForTest(HWY_AVX2);
+    const Outputs narrow = run(*c, Which::kFast);
+    hwy::SetSupportedTargetsForTest(0);
+    expect_same_bits(wide, narrow, "case " + std::to_string(number));
+  }
+}
+
+TEST(Attention, NeighboursInTheBatchHaveNoEffect) {
+  Case batch({20, 150, 7}, {20, 140, 33}, {4, 2, 20, 32}, 21);
+  batch.a.dropout = {0.25f, 77};
+  batch.a.causal = true;
+  const Outputs all = run(batch, Which::kFast);
+  for (int64_t s = 0; s < 3; ++s) {
+    const auto at = static_cast<size_t>(s);
+    Case alone({static_cast<int>(batch.nq(s))}, {static_cast<int>(batch.nk(s))}, {4, 2, 20, 32}, 22);
+    alone.q = rows_of(batch.q, batch.q_ld, batch.q_offsets[at], batch.nq(s));
+    alone.k = rows_of(batch.k, batch.k_ld, batch.k_offsets[at], batch.nk(s));
+    alone.v = rows_of(batch.v, batch.v_ld, batch.k_offsets[at], batch.nk(s));
+    alone.dout = rows_of(batch.dout, batch.out_ld(), batch.q_offsets[at], batch.nq(s));
+    alone.ids = {static_cast<uint32_t>(s)};
+    alone.a.sequence_ids = alone.ids.data();
+    alone.a.dropout = batch.a.dropout;
+    alone.a.causal = true;
+    const Outputs one = run(alone, Which::kFast);
+    EXPECT_TRUE(same_bits(one.out, rows_of(all.out, batch.out_ld(), batch.q_offsets[at], batch.nq(s)))) << s;
+    EXPECT_TRUE(same_bits(one.dq, rows_of(all.dq, batch.q_ld, batch.q_offsets[at], batch.nq(s)))) << s;
+    EXPECT_TRUE(same_bits(one.dk, rows_of(all.dk, batch.k_ld, batch.k_offsets[at], batch.nk(s)))) << s;
+    EXPECT_TRUE(same_bits(one.dv, rows_of(all.dv, batch.v_ld, batch.k_offsets[at], batch.nk(s)))) << s;
+  }
+}
+
+TEST(Attention, FutureKeysHaveNoEffect) {
+  for (int n : {5, 40, 200}) {
+    Case c({n}, {n}, {2, 1, 16, 16}, 31);
+    c.a.causal = true;
+    const Outputs before = run(c, Which::kFast);
+    const int64_t cut = n / 2;
+    for (int64_t i = cut * c.k_ld; i < c.Tk() * c.k_ld; ++i) c.k[static_cast<size_t>(i)] *= -1e10f;
+    for (int64_t i = cut * c.v_ld; i < c.Tk() * c.v_ld; ++i) c.v[static_cast<size_t>(i)] += 1e10f;
+    const Outputs after = run(c, Which::kFast);
+    EXPECT_TRUE(same_bits(rows_of(before.out, c.out_ld(), 0, cut), rows_of(after.out, c.out_ld(), 0, cut))) << n;
+    EXPECT_TRUE(same_bits(rows_of(before.dq, c.q_ld, 0, cut), rows_of(after.dq, c.q_ld, 0, cut))) << n;
+    EXPECT_FALSE(same_bits(before.out, after.out));
+  }
+}
+
+// What decoding with a cache relies on: the last row alone, with the keys so far, equals the row of the full run.
+TEST(Attention, ARowAloneEqualsTheRowOfTheFullRun) {
+  Case c({300}, {300}, {4, 2, 24, 32}, 41);
+  c.a.causal = true;
+  c.set_slopes();
+  const Outputs full = run(c, Which::kFast);
+  for (int64_t rows : {1, 3, 20}) {
+    for (int64_t last : {20, 63, 64, 65, 128, 129, 257, 300}) {
+      const int32_t q_offsets[] = {0, static_cast<int32_t>(rows)}, k_offsets[] = {0, static_cast<int32_t>(last)};
+      Attention a = c.a;
+      a.q_offsets = q_offsets;
+      a.k_offsets = k_offsets;
+      Floats out(static_cast<size_t>(rows * c.out_ld()));
+      attention(a, {{c.q.data() + (last - rows) * c.q_ld, c.q_ld}, c.heads_k(), c.heads_v(), out.data(), c.out_ld(), nullptr});
+      EXPECT_TRUE(same_bits(out, rows_of(full.out, c.out_ld(), last - rows, rows))) << rows << " rows to " << last;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heed::kernels
