@@ -50,6 +50,7 @@ TEST(Autograd, ClearedAfterAShareOfALargerGradient) {
   x.clear_grad();
   sum(activate(x, Activation::kNone)).backward();
   expect_values(x.grad(), {1, 1, 1, 1});
+  EXPECT_EQ(x.node()->grad_offset, 0);  // within its own memory
 }
 
 TEST(Autograd, SlicesWriteIntoTheirParent) {
