@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
@@ -154,6 +155,7 @@ int main(int argc, char** argv) {
       const double ratio = std::min(t.sgemm, t.matmul) / t.heed;
       behind += ratio < 1.0;
       fmt::print("{:<20} {:7.1f}  {:7.1f} ({})  {:5.1f} %\n", name, flops / t.heed, flops / std::min(t.sgemm, t.matmul), t.sgemm < t.matmul ? "sgemm " : "matmul", 100 * ratio);
+      std::fflush(stdout);
     }
     fmt::print("{} of {} below 100 %\n", behind, rows);
   }

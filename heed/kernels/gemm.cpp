@@ -6,7 +6,7 @@
 #define HWY_TARGET_INCLUDE "heed/kernels/gemm.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h: once per target.
-#include "heed/kernels/gemm_micro-inl.h"
+#include "heed/kernels/gemm_pack-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
@@ -71,9 +71,12 @@ struct Item {
   int64_t a_ld() const { return rows + 16; }
 };
 
+// Numbers is F32 or Bf16<>: how operands are packed and multiplied.
+template <class Numbers>
 class Product {
  public:
-  explicit Product(const Gemm& g) : g_(g), plan_(make_plan(g)), shared_b_(plan_.packed_b ? plan_.strips * kStrip * g.K : 0) {}
+  explicit Product(const Gemm& g)
+      : g_(g), plan_(make_plan(g)), shared_b_(plan_.packed_b ? plan_.strips * kStrip * words(g.K) : 0) {}
 
   void run() {
     if (plan_.packed_b) pack_b();
@@ -84,13 +87,18 @@ class Product {
   }
 
  private:
+  static constexpr int64_t words(int64_t k) { return Numbers::words(k); }
   int64_t strip_columns(int64_t strip) const { return std::min<int64_t>(kStrip, g_.N - strip * kStrip); }
+
+  const float* shared_strip(int64_t strip, int64_t k) const {
+    return shared_b_.data() + (strip * words(g_.K) + words(k)) * kStrip;
+  }
 
   void pack_b() {
     const int64_t grain = pieces(int64_t{1} << 16, kStrip * std::max<int64_t>(1, g_.K));
     parallel_for(plan_.strips, grain, [&](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end; ++s) {
-        pack_strip(shared_b_.data() + s * kStrip * g_.K, g_.b, 0, g_.K, s * kStrip, strip_columns(s));
+        Numbers::pack_strip(shared_b_.data() + s * kStrip * words(g_.K), {g_.b, 0, g_.K, s * kStrip, strip_columns(s)});
       }
     });
   }
@@ -100,11 +108,17 @@ class Product {
     Item item{};
     item.row = panels.begin(panel), item.rows = panels.begin(panel + 1) - item.row;
     item.first_strip = groups.begin(group), item.last_strip = groups.begin(group + 1);
-    const Scratch<float> own_b(plan_.packed_b ? 0 : kStrip * plan_.k_block);
-    const Scratch<float> own_a(plan_.copied_a ? item.a_ld() * plan_.k_block : 0);
+    const Scratch<float> own_b(plan_.packed_b ? 0 : kStrip * words(plan_.k_block));
+    const Scratch<float> own_a(Numbers::kPacksA   ? item.rows * words(plan_.k_block)
+                               : plan_.copied_a ? item.a_ld() * plan_.k_block
+                                                : 0);
     item.a = own_a.data(), item.b = own_b.data();
     for (int64_t k = 0; k == 0 || k < g_.K; k += plan_.k_block) {
-      if (plan_.copied_a) copy_a(item, k);
+      if constexpr (Numbers::kPacksA) {
+        Numbers::pack_a(item.a, {g_.a, item.row, item.rows, k, std::min(plan_.k_block, g_.K - k)});
+      } else if (plan_.copied_a) {
+        copy_a(item, k);
+      }
       for (int64_t strip = item.first_strip; strip < item.last_strip; ++strip) {
         run_strip(item, k, strip);
         if (g_.finish && k + plan_.k_block >= g_.K) {
@@ -126,7 +140,7 @@ class Product {
     const int64_t column = strip * kStrip, columns = strip_columns(strip), vectors = pieces(columns, kNative);
     const Parts groups(item.rows, pieces(item.rows, kRows));
     MicroTiles t{};
-    t.k = std::min(plan_.k_block, g_.K - k);
+    t.k = words(std::min(plan_.k_block, g_.K - k));
     point_to_a(t, item, k);
     point_to_b(t, item, k, strip, groups.count);
     t.c = g_.c + item.row * g_.ldc + column;
@@ -138,8 +152,9 @@ class Product {
     t.start_ld = from_c ? g_.ldc : 0;
     const auto run = [&](int64_t tiles, int64_t rows) {
       if (tiles == 0) return;
-      const MicroKernel kernel = g_.a.transposed ? micro_kernel<false>(rows, vectors, t.b_copy != nullptr)
-                                                 : micro_kernel<true>(rows, vectors, t.b_copy != nullptr);
+      const MicroKernel kernel = g_.a.transposed
+                                     ? micro_kernel<typename Numbers::Step, false>(rows, vectors, t.b_copy != nullptr)
+                                     : micro_kernel<typename Numbers::Step, true>(rows, vectors, t.b_copy != nullptr);
       t.tiles = tiles;
       if (columns % kNative == 0) return kernel(t);
       run_partial(t, kernel, rows, columns, from_c);
@@ -163,7 +178,11 @@ class Product {
   }
 
   void point_to_a(MicroTiles& t, const Item& item, int64_t k) const {
-    if (plan_.copied_a) {
+    if (Numbers::kPacksA) {
+      t.a = item.a;
+      t.a_row = t.k;
+      t.a_step = item.rows;
+    } else if (plan_.copied_a) {
       t.a = item.a;
       t.a_step = item.a_ld();
     } else if (g_.a.transposed) {
@@ -179,10 +198,10 @@ class Product {
   void point_to_b(MicroTiles& t, const Item& item, int64_t k, int64_t strip, int64_t row_groups) const {
     const int64_t column = strip * kStrip, columns = strip_columns(strip);
     if (plan_.packed_b) {
-      t.b = shared_b_.data() + (strip * g_.K + k) * kStrip;
+      t.b = shared_strip(strip, k);
       t.b_step = kStrip;
-    } else if (g_.b.transposed || columns % kNative != 0) {
-      pack_strip(item.b, g_.b, k, t.k, column, columns);
+    } else if (Numbers::kPacksA || g_.b.transposed || columns % kNative != 0) {
+      Numbers::pack_strip(item.b, {g_.b, k, std::min(plan_.k_block, g_.K - k), column, columns});
       t.b = item.b;
       t.b_step = kStrip;
     } else {
@@ -207,8 +226,10 @@ class Product {
     if (k >= g_.K || strip_columns(strip) < 64 || kStrip < 64) return;
     const int64_t k_a_tile = t.k / kAheadTiles;
     if (plan_.packed_b) {
-      t.ahead = shared_b_.data() + (strip * g_.K + k) * kStrip;
+      t.ahead = shared_strip(strip, k);
       t.ahead_line = 16, t.ahead_step = kStrip, t.ahead_tile = k_a_tile * kStrip;
+    } else if (Numbers::kPacksA) {
+      return;
     } else if (g_.b.transposed) {
       t.ahead = g_.b.data + strip * kStrip * g_.b.ld + k;
       t.ahead_line = g_.b.ld, t.ahead_step = 16, t.ahead_tile = 4 * g_.b.ld;
@@ -245,7 +266,14 @@ class Product {
   const Scratch<float> shared_b_;
 };
 
-void gemm_f32(const Gemm& g) { Product(g).run(); }
+void gemm_f32(const Gemm& g) { Product<F32>(g).run(); }
+
+void gemm_bf16(const Gemm& g) {
+#if HWY_TARGET == HWY_AVX3
+  if (has_native_bf16()) return Product<Bf16<NativeBf16Step>>(g).run();
+#endif
+  Product<Bf16<Bf16Step>>(g).run();
+}
 
 }  // namespace heed::kernels::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -254,9 +282,11 @@ HWY_AFTER_NAMESPACE();
 namespace heed::kernels {
 
 HWY_EXPORT(gemm_f32);
+HWY_EXPORT(gemm_bf16);
 
 void gemm(const Gemm& g) {
   if (g.M <= 0 || g.N <= 0) return;
+  if (g.precision == Precision::kBf16) return HWY_DYNAMIC_DISPATCH(gemm_bf16)(g);
   HWY_DYNAMIC_DISPATCH(gemm_f32)(g);
 }
 

@@ -70,20 +70,45 @@ HWY_INLINE void unrolled(Body body) {
   }
 }
 
-// One step of k: R x NV chains advance by one multiply-add.
-template <int R, int NV, class ElementOfA>
+// How a chain advances by a step of k. In f32 a step is one product.
+struct F32Step {
+  static HWY_INLINE Native advance(Native a, Native b, Native sum) { return hn::MulAdd(a, b, sum); }
+};
+// In bf16 a step is two: a lane holds the pair (2k, 2k + 1), the latter in the upper half, which is added first.
+struct Bf16Step {
+  static HWY_INLINE Native advance(Native a, Native b, Native sum) {
+    const hn::RebindToUnsigned<Tag> bits;
+    const auto upper = [&](Native x) HEED_INLINED {
+      return hn::BitCast(Tag(), hn::And(hn::BitCast(bits, x), hn::Set(bits, 0xFFFF0000u)));
+    };
+    const auto lower = [&](Native x) HEED_INLINED { return hn::BitCast(Tag(), hn::ShiftLeft<16>(hn::BitCast(bits, x))); };
+    return hn::MulAdd(lower(a), lower(b), hn::MulAdd(upper(a), upper(b), sum));
+  }
+};
+#if HWY_TARGET == HWY_AVX3
+// The same in one instruction, which Highway has no name for. Only for CPUs that has_native_bf16().
+struct NativeBf16Step {
+  static HWY_INLINE Native advance(Native a, Native b, Native sum) {
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(b.raw), "v"(a.raw));
+    return sum;
+  }
+};
+#endif
+
+// One step of k: R x NV chains advance.
+template <class Step, int R, int NV, class ElementOfA>
 HWY_INLINE void micro_step(Registers<R * NV>& acc, Registers<NV>& b, ElementOfA element) {
   unrolled<R>([&](auto r) HEED_INLINED {
     const Native av = hn::Set(Tag(), element(r));
     unrolled<NV>([&](auto v) HEED_INLINED {
       Native& sum = at<r * NV + v>(acc);
-      sum = hn::MulAdd(av, at<v>(b), sum);
+      sum = Step::advance(av, at<v>(b), sum);
     });
   });
 }
 
 // t.a, t.b, t.start, t.c and t.ahead are those of one tile.
-template <int R, int NV, bool kByRows, bool kCopy>
+template <class Step, int R, int NV, bool kByRows, bool kCopy>
 HWY_INLINE void micro_tile(const MicroTiles& t) {
   Registers<R * NV> acc;
   unrolled<R * NV>([&](auto i) HEED_INLINED {
@@ -126,7 +151,7 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
     const auto step = [&](int u) HEED_INLINED {
       Registers<NV> bv;
       next_b(bv);
-      micro_step<R, NV>(acc, bv, [&](int r) HEED_INLINED { return r < 3 ? low[r * a_row + u] : high[(r - 3) * a_row + u]; });
+      micro_step<Step, R, NV>(acc, bv, [&](int r) HEED_INLINED { return r < 3 ? low[r * a_row + u] : high[(r - 3) * a_row + u]; });
     };
     const auto advance = [&](int steps) HEED_INLINED {
       low += steps;
@@ -153,7 +178,7 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
     const auto step = [&](int) HEED_INLINED {
       Registers<NV> bv;
       next_b(bv);
-      micro_step<R, NV>(acc, bv, [&](int r) HEED_INLINED { return a[r]; });
+      micro_step<Step, R, NV>(acc, bv, [&](int r) HEED_INLINED { return a[r]; });
       __builtin_prefetch(a + 2 * R - 1);  // the end of the columns that come next
       a += t.a_step;
     };
@@ -165,11 +190,11 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
 }
 
 // Leaves t pointing behind the last tile.
-template <int R, int NV, bool kByRows, bool kCopy>
+template <class Step, int R, int NV, bool kByRows, bool kCopy>
 HWY_NOINLINE void micro_tiles(MicroTiles& to_do) {
   MicroTiles t = to_do;
   for (int64_t i = 0; i < to_do.tiles; ++i) {
-    micro_tile<R, NV, kByRows, kCopy>(t);
+    micro_tile<Step, R, NV, kByRows, kCopy>(t);
     t.a += kByRows ? R * t.a_row : R;
     t.c += R * t.ldc;
     t.start += R * t.start_ld;
@@ -179,93 +204,26 @@ HWY_NOINLINE void micro_tiles(MicroTiles& to_do) {
 }
 
 using MicroKernel = void (*)(MicroTiles&);
-template <int NV, bool kByRows, bool kCopy>
+template <class Step, int NV, bool kByRows, bool kCopy>
 HWY_INLINE MicroKernel micro_kernel_rows(int64_t rows) {
   static constexpr MicroKernel kTable[kRows] = {
-      micro_tiles<1, NV, kByRows, kCopy>, micro_tiles<2, NV, kByRows, kCopy>, micro_tiles<3, NV, kByRows, kCopy>,
-      micro_tiles<4, NV, kByRows, kCopy>, micro_tiles<5, NV, kByRows, kCopy>, micro_tiles<6, NV, kByRows, kCopy>};
+      micro_tiles<Step, 1, NV, kByRows, kCopy>, micro_tiles<Step, 2, NV, kByRows, kCopy>,
+      micro_tiles<Step, 3, NV, kByRows, kCopy>, micro_tiles<Step, 4, NV, kByRows, kCopy>,
+      micro_tiles<Step, 5, NV, kByRows, kCopy>, micro_tiles<Step, 6, NV, kByRows, kCopy>};
   return kTable[rows - 1];
 }
 // The kernel for 1..kRows rows and 1..kVectors registers; only whole strips are copied.
-template <bool kByRows>
+template <class Step, bool kByRows>
 HWY_INLINE MicroKernel micro_kernel(int64_t rows, int64_t vectors, bool copy) {
-  if (copy) return micro_kernel_rows<kVectors, kByRows, true>(rows);
+  if constexpr (std::is_same_v<Step, F32Step>) {
+    if (copy) return micro_kernel_rows<Step, kVectors, kByRows, true>(rows);
+  }
   if constexpr (kVectors == 4) {
-    if (vectors == 4) return micro_kernel_rows<4, kByRows, false>(rows);
-    if (vectors == 3) return micro_kernel_rows<3, kByRows, false>(rows);
+    if (vectors == 4) return micro_kernel_rows<Step, 4, kByRows, false>(rows);
+    if (vectors == 3) return micro_kernel_rows<Step, 3, kByRows, false>(rows);
   }
-  return vectors == 2 ? micro_kernel_rows<2, kByRows, false>(rows) : micro_kernel_rows<1, kByRows, false>(rows);
-}
-
-#if HWY_TARGET == HWY_SCALAR
-HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const float* const* rows, int64_t k_size) {
-  for (int64_t k = 0; k < k_size; ++k) {
-    for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = rows[j][k];
-  }
-}
-#else
-// The quad (four floats) of rows 0, 4, 8, ... one after the other in one register.
-template <class D>
-HWY_INLINE hn::Vec<D> load_quads(D d, const float* const* rows, int64_t k) {
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    return hn::LoadU(d, rows[0] + k);
-  } else {
-    const hn::Half<D> half;
-    return hn::Combine(d, load_quads(half, rows + hn::MaxLanes(half), k), load_quads(half, rows, k));
-  }
-}
-
-// out[k * kStrip + j] = rows[j][k] for kNative rows.
-HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const float* const* rows, int64_t k_size) {
-  const Tag d;
-  const hn::RepartitionToWide<Tag> pairs;
-  int64_t k = 0;
-  for (; k + 4 <= k_size; k += 4) {
-    const Native v0 = load_quads(d, rows, k), v1 = load_quads(d, rows + 1, k);
-    const Native v2 = load_quads(d, rows + 2, k), v3 = load_quads(d, rows + 3, k);
-    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v0, v1));
-    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v2, v3));
-    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v0, v1));
-    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v2, v3));
-    float* HWY_RESTRICT o = out + k * kStrip;
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, o);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, o + kStrip);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, o + 2 * kStrip);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, o + 3 * kStrip);
-  }
-  for (; k < k_size; ++k) {
-    for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = rows[j][k];
-  }
-}
-
-#endif
-
-// Packs rows [k0, k0 + k_size) and columns [column, column + columns) of b, at most a strip of them. Columns beyond
-// hold anything: their outputs are never stored.
-HWY_INLINE void pack_strip(float* HWY_RESTRICT out, const Operand& b, int64_t k0, int64_t k_size, int64_t column,
-                           int64_t columns) {
-  const int vectors = static_cast<int>((columns + kNative - 1) / kNative);
-  if (b.transposed) {
-    for (int v = 0; v < vectors; ++v) {
-      const float* rows[kNative];
-      for (int j = 0; j < kNative; ++j) {
-        rows[j] = b.data + (column + std::min<int64_t>(v * kNative + j, columns - 1)) * b.ld + k0;
-      }
-      pack_transposed_block(out + v * kNative, rows, k_size);
-    }
-    return;
-  }
-  const float* HWY_RESTRICT from = b.data + k0 * b.ld + column;
-  if (columns == kStrip) {
-    for (int64_t k = 0; k < k_size; ++k, from += b.ld, out += kStrip) {
-      for (int v = 0; v < kVectors; ++v) hn::StoreU(hn::LoadU(Tag(), from + v * kNative), Tag(), out + v * kNative);
-    }
-    return;
-  }
-  for (int64_t k = 0; k < k_size; ++k, from += b.ld, out += kStrip) {
-    std::memcpy(out, from, static_cast<size_t>(columns) * sizeof(float));
-    std::fill(out + columns, out + kStrip, 0.0f);
-  }
+  if (vectors == 2) return micro_kernel_rows<Step, 2, kByRows, false>(rows);
+  return micro_kernel_rows<Step, 1, kByRows, false>(rows);
 }
 
 }  // namespace heed::kernels::HWY_NAMESPACE

@@ -101,8 +101,45 @@ TEST(Gemm, EqualsTheReferenceOnLayers) {
   check({500, 70, 600, true, true, true});
 }
 
+TEST(Gemm, Bf16EqualsTheReference) {
+  Random random(12);
+  for (int i = 0; i < 60; ++i) {
+    Case c{};
+    c.M = 1 + static_cast<int64_t>(random.below(i % 3 == 0 ? 500 : 40));
+    c.N = 1 + static_cast<int64_t>(random.below(i % 3 == 1 ? 500 : 100));
+    c.K = static_cast<int64_t>(random.below(i % 3 == 2 ? 1200 : 50));
+    c.a_transposed = random.below(2) != 0;
+    c.b_transposed = random.below(2) != 0;
+    c.accumulate = random.below(3) == 0;
+    c.with_bias = !c.accumulate && random.below(2) != 0;
+    c.gap = static_cast<int64_t>(random.below(2) * random.below(20));
+    c.precision = Precision::kBf16;
+    check(c);
+  }
+}
+
+// Numbers of eight bits stay as they are, others go to the nearest, ties to even; what is not a number stays so.
+TEST(Gemm, Bf16RoundsItsInputs) {
+  const auto once = [](float x) {
+    const float one = 1;
+    float y = 0;
+    Gemm g{1, 1, 1, {&x, 1}, {&one, 1}, &y, 1};
+    g.precision = Precision::kBf16;
+    gemm(g);
+    return y;
+  };
+  EXPECT_EQ(once(1.0f), 1.0f);
+  EXPECT_EQ(once(-0.34375f), -0.34375f);
+  EXPECT_EQ(once(1.0f + 1.0f / 256), 1.0f);
+  EXPECT_EQ(once(1.0f + 3.0f / 256), 1.0f + 4.0f / 256);
+  EXPECT_EQ(once(1.0f + 1.01f / 256), 1.0f + 2.0f / 256);
+  EXPECT_EQ(once(INFINITY), INFINITY);
+  EXPECT_TRUE(std::isnan(once(NAN)));
+}
+
 TEST(Gemm, BitsDoNotDependOnThreadsOrTargets) {
-  for (const Case& c : {Case{700, 100, 300, false, true, false, true}, Case{50, 700, 600}, Case{130, 70, 900, true, false, true}}) {
+  for (const Case& c : {Case{700, 100, 300, false, true, false, true}, Case{50, 700, 600}, Case{130, 70, 900, true, false, true},
+                        Case{130, 70, 900, false, true, true, false, 0, Precision::kBf16}}) {
     SCOPED_TRACE(c);
     testing::expect_same_everywhere([&] { return c.run(gemm); });
   }

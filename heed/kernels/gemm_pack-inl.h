@@ -1,0 +1,193 @@
+// Operands of a product in the order the innermost part reads them, in f32 and in pairs of bf16.
+#if defined(HEED_KERNELS_GEMM_PACK_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_GEMM_PACK_INL_H_
+#undef HEED_KERNELS_GEMM_PACK_INL_H_
+#else
+#define HEED_KERNELS_GEMM_PACK_INL_H_
+#endif
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+
+#include "heed/kernels/gemm.h"
+#include "heed/kernels/gemm_micro-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels::HWY_NAMESPACE {
+
+#if HWY_TARGET == HWY_SCALAR
+HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const float* const* rows, int64_t k_size) {
+  for (int64_t k = 0; k < k_size; ++k) {
+    for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = rows[j][k];
+  }
+}
+#else
+// The quad (four floats) of rows 0, 4, 8, ... one after the other in one register.
+template <class D>
+HWY_INLINE hn::Vec<D> load_quads(D d, const float* const* rows, int64_t k) {
+  if constexpr (hn::MaxLanes(D()) == 4) {
+    return hn::LoadU(d, rows[0] + k);
+  } else {
+    const hn::Half<D> half;
+    return hn::Combine(d, load_quads(half, rows + hn::MaxLanes(half), k), load_quads(half, rows, k));
+  }
+}
+
+// out[k * kStrip + j] = rows[j][k] for kNative rows.
+HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const float* const* rows, int64_t k_size) {
+  const Tag d;
+  const hn::RepartitionToWide<Tag> pairs;
+  int64_t k = 0;
+  for (; k + 4 <= k_size; k += 4) {
+    const Native v0 = load_quads(d, rows, k), v1 = load_quads(d, rows + 1, k);
+    const Native v2 = load_quads(d, rows + 2, k), v3 = load_quads(d, rows + 3, k);
+    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v0, v1));
+    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v2, v3));
+    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v0, v1));
+    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v2, v3));
+    float* HWY_RESTRICT o = out + k * kStrip;
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, o);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, o + kStrip);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, o + 2 * kStrip);
+    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, o + 3 * kStrip);
+  }
+  for (; k < k_size; ++k) {
+    for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = rows[j][k];
+  }
+}
+
+#endif
+
+// A part of b: rows [k, k + k_size), columns [column, column + columns), at most a strip of them.
+struct StripOfB {
+  const Operand& b;
+  int64_t k, k_size, column, columns;
+};
+// A part of a: rows [row, row + rows), columns [k, k + k_size).
+struct BlockOfA {
+  const Operand& a;
+  int64_t row, rows, k, k_size;
+};
+
+// Packing in f32. Columns beyond the strip's hold anything: their outputs are never stored.
+struct F32 {
+  using Step = F32Step;
+  static constexpr bool kPacksA = false;
+  static constexpr int64_t words(int64_t k) { return k; }  // of 32 bits that k numbers take
+
+  static HWY_INLINE void pack_strip(float* HWY_RESTRICT out, const StripOfB& s) {
+    if (!s.b.transposed) {
+      const float* HWY_RESTRICT from = s.b.data + s.k * s.b.ld + s.column;
+      for (int64_t k = 0; k < s.k_size; ++k, from += s.b.ld, out += kStrip) {
+        std::memcpy(out, from, static_cast<size_t>(s.columns) * sizeof(float));
+      }
+      return;
+    }
+    for (int64_t v = 0; v * kNative < s.columns; ++v) {
+      const float* rows[kNative];
+      for (int j = 0; j < kNative; ++j) {
+        rows[j] = s.b.data + (s.column + std::min<int64_t>(v * kNative + j, s.columns - 1)) * s.b.ld + s.k;
+      }
+      pack_transposed_block(out + v * kNative, rows, s.k_size);
+    }
+  }
+};
+
+using TagU32 = hn::RebindToUnsigned<Tag>;
+
+// Rounds to bf16, ties to even; the result is in the upper half, the lower holds anything. NaN stays NaN.
+HWY_INLINE hn::Vec<TagU32> round_to_bf16(Native x) {
+  const TagU32 d;
+  const auto bits = hn::BitCast(d, x);
+  const auto odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(d, 1u));
+  const auto rounded = hn::Add(bits, hn::Add(odd, hn::Set(d, 0x7FFFu)));
+  const auto quiet = hn::Or(bits, hn::Set(d, 0x00400000u));
+  return hn::IfThenElse(hn::RebindMask(d, hn::IsNaN(x)), quiet, rounded);
+}
+// Two numbers in one word, the first in the lower half.
+HWY_INLINE Native pair(Native first, Native second) {
+  const TagU32 d;
+  const auto upper = hn::And(round_to_bf16(second), hn::Set(d, 0xFFFF0000u));
+  return hn::BitCast(Tag(), hn::Or(hn::ShiftRight<16>(round_to_bf16(first)), upper));
+}
+
+// out[i] = (x[2i], x[2i + 1]) for n numbers, a missing last one being 0.
+HWY_INLINE void pack_pairs(float* HWY_RESTRICT out, const float* HWY_RESTRICT x, int64_t n) {
+  int64_t i = 0;
+#if HWY_TARGET != HWY_SCALAR
+  const Tag d;
+  for (; i + 2 * kNative <= n; i += 2 * kNative) {
+    const Native low = hn::LoadU(d, x + i), high = hn::LoadU(d, x + i + kNative);
+    hn::StoreU(pair(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low)), d, out + i / 2);
+  }
+#endif
+  alignas(64) float word[kNative];
+  for (; i < n; i += 2) {
+    hn::StoreU(pair(hn::Set(Tag(), x[i]), hn::Set(Tag(), i + 1 < n ? x[i + 1] : 0.0f)), Tag(), word);
+    std::memcpy(out + i / 2, word, sizeof(float));
+  }
+}
+// out[i] = (x[i], y[i]) for n numbers of each.
+HWY_INLINE void pack_two_rows(float* HWY_RESTRICT out, const float* HWY_RESTRICT x, const float* HWY_RESTRICT y, int64_t n) {
+  by_sixteen(n, [=](int64_t i, auto lanes) HWY_ATTR {
+    const F16 second = y ? load(y + i, lanes) : zero();
+    store(each(load(x + i, lanes), second, [](Native a, Native b) HWY_ATTR { return pair(a, b); }), out + i, lanes);
+  });
+}
+
+// Packing in pairs of bf16 along k.
+template <class AnyStep>
+struct Bf16 {
+  using Step = AnyStep;
+  static constexpr bool kPacksA = true;
+  static constexpr int64_t words(int64_t k) { return (k + 1) / 2; }
+
+  // The same order as in f32, of words.
+  static HWY_INLINE void pack_strip(float* HWY_RESTRICT out, const StripOfB& s) {
+    if (!s.b.transposed) {
+      pack_rows(out, kStrip, s.b.data + s.k * s.b.ld + s.column, s.b.ld, s.k_size, s.columns);
+      return;
+    }
+    constexpr int64_t kChunk = 256;
+    alignas(64) float words_of[kNative][kChunk / 2];
+    const float* rows[kNative];
+    for (int j = 0; j < kNative; ++j) rows[j] = words_of[j];
+    for (int64_t k = 0; k < s.k_size; k += kChunk) {
+      const int64_t size = std::min(kChunk, s.k_size - k);
+      for (int64_t v = 0; v * kNative < s.columns; ++v) {
+        for (int64_t j = 0; j < kNative; ++j) {
+          const int64_t column = s.column + std::min<int64_t>(v * kNative + j, s.columns - 1);
+          pack_pairs(words_of[j], s.b.data + column * s.b.ld + s.k + k, size);
+        }
+        pack_transposed_block(out + k / 2 * kStrip + v * kNative, rows, words(size));
+      }
+    }
+  }
+
+  // By rows at a pitch of words(k_size); if transposed by columns, at a pitch of the rows.
+  static HWY_INLINE void pack_a(float* HWY_RESTRICT out, const BlockOfA& block) {
+    const Operand& a = block.a;
+    if (a.transposed) {
+      pack_rows(out, block.rows, a.data + block.k * a.ld + block.row, a.ld, block.k_size, block.rows);
+      return;
+    }
+    for (int64_t r = 0; r < block.rows; ++r, out += words(block.k_size)) {
+      pack_pairs(out, a.data + (block.row + r) * a.ld + block.k, block.k_size);
+    }
+  }
+
+ private:
+  // Pairs of rows: those of step i at out + i * pitch.
+  static HWY_INLINE void pack_rows(float* HWY_RESTRICT out, int64_t pitch, const float* HWY_RESTRICT from, int64_t ld,
+                                   int64_t rows, int64_t columns) {
+    for (int64_t k = 0; k < rows; k += 2, out += pitch) {
+      pack_two_rows(out, from + k * ld, k + 1 < rows ? from + (k + 1) * ld : nullptr, columns);
+    }
+  }
+};
+
+}  // namespace heed::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
