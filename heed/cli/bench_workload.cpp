@@ -46,7 +46,9 @@ std::vector<PairBatch> translation_batches(const std::string& preset, int64_t vo
 }
 
 Workload translator(const std::string& name, uint64_t seed) {
-  const auto model = std::make_shared<EncoderDecoder>(preset(name), seed);
+  ModelConfig with_norms = preset(name);
+  with_norms.encoder.final_norm = with_norms.decoder.final_norm = true;  // as its peer, PyTorch's nn.Transformer, has
+  const auto model = std::make_shared<EncoderDecoder>(with_norms, seed);
   const ModelConfig& c = model->config;
   Random random(seed, 1);
   const auto batches = std::make_shared<std::vector<PairBatch>>(translation_batches(name, c.vocabulary, random));
