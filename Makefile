@@ -47,5 +47,5 @@ deps-long:
 deps-bench:
 	@tools/install-deps build bench
 deps-lint:
-	@tools/install-deps build lint
+	@tools/install-deps build bench lint
 export JOBS
