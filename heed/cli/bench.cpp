@@ -8,7 +8,7 @@ void add_bench(CLI::App& parent, const Common& common) {
   add_bench_product(*bench, common);
   add_bench_attention(*bench, common);
   bench->callback([bench] {
-    if (bench->get_subcommands().empty()) print(bench->help());
+    if (bench->get_subcommands().empty()) print(help_of(bench));
   });
 }
 

@@ -103,7 +103,7 @@ int parse_and_run(CLI::App& app, int argc, const char* const* argv) {
     return 0;
   } catch (const CLI::CallForHelp&) {
     const CLI::App* asked = deepest_named(&app);
-    print(asked == &app ? overview(app) : asked->help());
+    print(asked == &app ? overview(app) : help_of(asked));
     return 0;
   } catch (const CLI::CallForVersion&) {
     print(fmt::format("heed {}\n", HEED_VERSION));
@@ -123,8 +123,16 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
   CLI::App* app = parent.add_subcommand(name, summary);
   app->fallthrough();
   app->require_subcommand(0, 1);
-  app->footer(fmt::format("\nExample:\n  {}\n\n{}\n", example, kEverywhere));
+  app->footer(fmt::format("Example:\n  {}\n\n{}\n", example, kEverywhere));
   return app;
+}
+
+std::string help_of(const CLI::App* app) {
+  std::string parents;
+  for (const CLI::App* up = app->get_parent(); up != nullptr; up = up->get_parent()) {
+    parents = parents.empty() ? up->get_name() : up->get_name() + " " + parents;
+  }
+  return app->help(parents);
 }
 
 void print(std::string_view text) {

@@ -22,6 +22,9 @@ struct Common {
 CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
                       const std::string& example);
 
+// The --help of a command, under its whole name.
+std::string help_of(const CLI::App* app);
+
 // Standard output, checked: a full disk is a FileError. Messages go to standard error, unless --quiet.
 void print(std::string_view text);
 void message(const Common& common, std::string_view line);

@@ -17,7 +17,7 @@ void add_show(CLI::App& parent, const Common& common) {
 #include "heed/cli/shows.inc"
 #undef HEED_SHOW
   show->callback([show] {
-    if (show->get_subcommands().empty()) print(show->help());
+    if (show->get_subcommands().empty()) print(help_of(show));
   });
 }
 

@@ -224,6 +224,7 @@ TEST_F(Program, HelpAndVersionAreAnswers) {
   for (const auto& show : kShows) {
     const Outcome outcome = run({"show", show[1], "--help"});
     EXPECT_EQ(outcome.status, 0);
+    EXPECT_NE(outcome.out.find("Usage: heed show " + show[1]), std::string::npos) << outcome.out;
     EXPECT_NE(outcome.out.find("Example:\n  heed show " + show[1]), std::string::npos) << outcome.out;
     EXPECT_NE(outcome.out.find("--out"), std::string::npos);
     EXPECT_NE(outcome.out.find("--threads"), std::string::npos);
