@@ -24,7 +24,8 @@ TEST(GoldenAttention, ScaledDotProduct) {
       const std::vector<int32_t> lengths = g.ints("input.key_lengths");
       const int64_t n_k = k.size(-2);
       mask.keep = Tensor::zeros({k.size(0), 1, n_k});
-      for (int64_t b = 0; b < k.size(0); ++b) std::fill_n(mask.keep.data() + b * n_k, lengths[static_cast<size_t>(b)], 1.0f);
+      for (int64_t b = 0; b < k.size(0); ++b)
+        std::fill_n(mask.keep.data() + b * n_k, lengths[static_cast<size_t>(b)], 1.0f);
     }
     const DenseAttention a = scaled_dot_product_attention(q, k, v, mask);
     g.expect(a.out, "output");
@@ -129,7 +130,8 @@ TEST(GoldenAttention, MultiHead) {
     const Tensor x = g.leaf("input.x");
     const bool cross = g.flag("cross");
     const Tensor memory = cross ? g.leaf("input.memory") : Tensor();
-    nn::AttentionSpans spans{g.spans("input.lengths"), g.spans(cross ? "input.memory_lengths" : "input.lengths"), g.flag("causal")};
+    nn::AttentionSpans spans{g.spans("input.lengths"), g.spans(cross ? "input.memory_lengths" : "input.lengths"),
+                             g.flag("causal")};
     nn::Trace trace;
     nn::Context context;
     context.trace = &trace;

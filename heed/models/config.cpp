@@ -127,10 +127,12 @@ void ModelConfig::check() const {
     fail("[model] the encoder has {} features, the decoder {}: expected equal", encoder.d_model, decoder.d_model);
   }
   for (const int64_t size : {source_vocabulary, vocabulary, classes}) {
-    if (size < 0 || size > (int64_t{1} << 28)) fail("[model] a vocabulary of {}: expected 0 to {}", size, int64_t{1} << 28);
+    if (size < 0 || size > (int64_t{1} << 28))
+      fail("[model] a vocabulary of {}: expected 0 to {}", size, int64_t{1} << 28);
   }
   if (family == Family::kEncoderDecoder && share_source && source_vocabulary != vocabulary) {
-    fail("[model] one embedding for a source vocabulary of {} and a target of {}: expected equal", source_vocabulary, vocabulary);
+    fail("[model] one embedding for a source vocabulary of {} and a target of {}: expected equal", source_vocabulary,
+         vocabulary);
   }
   if (image_size == 0) return;
   if (image_size < 0 || patch_size <= 0 || image_size > (1 << 15) || image_size % patch_size != 0) {

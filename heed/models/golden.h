@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "heed/io/safetensors.h"
-#include "heed/nn/parameters.h"
 #include "heed/nn/config.h"
+#include "heed/nn/parameters.h"
 #include "heed/tensor/ops.h"
 
 namespace heed::testing {
@@ -72,9 +72,7 @@ class Golden {
   std::string setting(const std::string& name) const { return file_.metadata().at(name); }
   double number(const std::string& name) const { return std::stod(setting(name)); }
   int64_t integer(const std::string& name) const { return std::stoll(setting(name)); }
-  bool flag(const std::string& name) const {
-    return file_.metadata().contains(name) && setting(name) == "true";
-  }
+  bool flag(const std::string& name) const { return file_.metadata().contains(name) && setting(name) == "true"; }
 
   void expect(const std::vector<float>& found, const std::string& name, double tolerance = kTolerance) {
     const std::vector<float> expected = floats(name);
@@ -110,9 +108,11 @@ class NameTable {
       seen.insert(p.ours);
       const std::vector<float> theirs = golden.floats(p.theirs);
       const Tensor& ours = parameters[p.ours];
-      for (int64_t i = 0; i < ours.numel(); ++i) ours.data()[i] = theirs.at(index(p, golden.shape(p.theirs), ours.shape(), i));
+      for (int64_t i = 0; i < ours.numel(); ++i)
+        ours.data()[i] = theirs.at(index(p, golden.shape(p.theirs), ours.shape(), i));
     }
-    for (const nn::Parameter& p : parameters.list()) EXPECT_TRUE(seen.contains(p.name)) << p.name << " has no counterpart";
+    for (const nn::Parameter& p : parameters.list())
+      EXPECT_TRUE(seen.contains(p.name)) << p.name << " has no counterpart";
   }
 
   void expect_gradients(Golden& golden, const nn::Parameters& parameters) const {
@@ -122,7 +122,8 @@ class NameTable {
       std::vector<float>& whole = found[name];
       if (whole.empty()) whole.assign(golden.floats(name).size(), std::nanf(""));
       const Tensor ours = parameters[p.ours].grad();
-      for (int64_t i = 0; i < ours.numel(); ++i) whole.at(index(p, golden.shape(name), ours.shape(), i)) = ours.data()[i];
+      for (int64_t i = 0; i < ours.numel(); ++i)
+        whole.at(index(p, golden.shape(name), ours.shape(), i)) = ours.data()[i];
     }
     for (const auto& [name, values] : found) golden.expect(values, name);
   }
@@ -190,7 +191,8 @@ inline Places gpt2_names(int64_t d, int64_t layers) {
   Places places{{"transformer.wte.weight", "embedding.weight"}, {"transformer.wpe.weight", "decoder.positions.weight"}};
   append(places, affine("transformer.ln_f", "decoder.norm"));
   for (int64_t i = 0; i < layers; ++i) {
-    const std::string theirs = "transformer.h." + std::to_string(i) + ".", ours = "decoder.layers." + std::to_string(i) + ".";
+    const std::string theirs = "transformer.h." + std::to_string(i) + ".",
+                      ours = "decoder.layers." + std::to_string(i) + ".";
     int64_t at = 0;
     for (const char* name : {"q_proj", "k_proj", "v_proj"}) {
       places.push_back({theirs + "attn.c_attn.weight", ours + "self_attn." + name + ".weight", 0, at});
@@ -210,7 +212,8 @@ inline Places llama_names(int64_t layers, bool tied) {
   Places places{{"model.embed_tokens.weight", "embedding.weight"}, {"model.norm.weight", "decoder.norm.weight"}};
   if (!tied) places.push_back({"lm_head.weight", "output.weight"});
   for (int64_t i = 0; i < layers; ++i) {
-    const std::string theirs = "model.layers." + std::to_string(i) + ".", ours = "decoder.layers." + std::to_string(i) + ".";
+    const std::string theirs = "model.layers." + std::to_string(i) + ".",
+                      ours = "decoder.layers." + std::to_string(i) + ".";
     for (const char* name : {"q_proj", "k_proj", "v_proj"}) {
       append(places, affine(theirs + "self_attn." + name, ours + "self_attn." + name, false));
     }

@@ -81,7 +81,8 @@ TEST(GoldenLayers, FeedForward) {
     parameters.allocate(1);
     testing::Places places;
     if (config.gated) {
-      for (const char* part : {"gate_proj", "up_proj", "down_proj"}) append(places, testing::affine(part, part, config.bias));
+      for (const char* part : {"gate_proj", "up_proj", "down_proj"})
+        append(places, testing::affine(part, part, config.bias));
     } else {
       append(places, testing::affine("linear1", "up_proj"));
       append(places, testing::affine("linear2", "down_proj"));
@@ -187,7 +188,8 @@ TEST(GoldenPositions, Rotary) {
 
 TEST(GoldenPositions, AlibiSlopes) {
   Golden g("positions_alibi_slopes");
-  for (const int64_t heads : {1, 2, 4, 6, 8, 12, 16}) g.expect(nn::alibi_slopes(heads), "slopes." + std::to_string(heads));
+  for (const int64_t heads : {1, 2, 4, 6, 8, 12, 16})
+    g.expect(nn::alibi_slopes(heads), "slopes." + std::to_string(heads));
 }
 
 TEST(GoldenPositions, T5Buckets) {

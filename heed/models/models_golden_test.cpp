@@ -130,18 +130,21 @@ struct PatchOrder {
   }
   int64_t in_image(int64_t p, int64_t i) const {
     const int64_t across = width / patch;
-    const int64_t y = p / across * patch + i / (patch * channels), x = p % across * patch + i / channels % patch, c = i % channels;
+    const int64_t y = p / across * patch + i / (patch * channels), x = p % across * patch + i / channels % patch,
+                  c = i % channels;
     return (c * height + y) * width + x;
   }
 };
 
 Places vit_names() {
-  Places places{{"vit.embeddings.cls_token", "class_row"}, {"vit.embeddings.position_embeddings", "encoder.positions.weight"}};
+  Places places{{"vit.embeddings.cls_token", "class_row"},
+                {"vit.embeddings.position_embeddings", "encoder.positions.weight"}};
   places.push_back({"vit.embeddings.patch_embeddings.projection.bias", "patches.bias"});
   append(places, affine("classifier", "head"));
   append(places, affine("vit.layernorm", "encoder.norm"));
   for (int64_t i = 0; i < 2; ++i) {
-    const std::string theirs = "vit.encoder.layer." + std::to_string(i) + ".", ours = "encoder.layers." + std::to_string(i) + ".";
+    const std::string theirs = "vit.encoder.layer." + std::to_string(i) + ".",
+                      ours = "encoder.layers." + std::to_string(i) + ".";
     append(places, affine(theirs + "attention.attention.query", ours + "self_attn.q_proj"));
     append(places, affine(theirs + "attention.attention.key", ours + "self_attn.k_proj"));
     append(places, affine(theirs + "attention.attention.value", ours + "self_attn.v_proj"));
@@ -156,7 +159,8 @@ Places vit_names() {
 
 TEST(GoldenModels, Vit) {
   Golden g("vit");
-  const PatchOrder order{g.integer("image_height"), g.integer("image_width"), g.integer("patch"), g.integer("channels")};
+  const PatchOrder order{g.integer("image_height"), g.integer("image_width"), g.integer("patch"),
+                         g.integer("channels")};
   const int64_t n = order.per_image(), B = g.shape("input.images")[0], D = 16, P = order.pixels();
   ModelConfig config;
   config.family = Family::kEncoder;
@@ -181,7 +185,9 @@ TEST(GoldenModels, Vit) {
   batch.spans = Spans::dense(B, n + 1);
   batch.patches = Tensor::empty({B * n, P}).set_requires_grad();
   const int64_t size = order.channels * order.height * order.width;
-  const auto in_images = [&](int64_t i) { return static_cast<size_t>(i / (n * P) * size + order.in_image(i / P % n, i % P)); };
+  const auto in_images = [&](int64_t i) {
+    return static_cast<size_t>(i / (n * P) * size + order.in_image(i / P % n, i % P));
+  };
   for (int64_t i = 0; i < B * n * P; ++i) batch.patches.data()[i] = images[in_images(i)];
   for (int64_t b = 0; b < B; ++b) batch.class_rows.push_back(static_cast<int32_t>(b * (n + 1)));
 
@@ -192,7 +198,8 @@ TEST(GoldenModels, Vit) {
   NameTable(vit_names()).expect_gradients(g, model.parameters);
   std::vector<float> d_kernel(theirs.size()), d_images(images.size());
   const std::vector<float> d_ours = ours.grad().to_vector(), d_patches = batch.patches.grad().to_vector();
-  for (int64_t i = 0; i < D * P; ++i) d_kernel[static_cast<size_t>(i / P * P + order.in_kernel(i % P))] = d_ours[static_cast<size_t>(i)];
+  for (int64_t i = 0; i < D * P; ++i)
+    d_kernel[static_cast<size_t>(i / P * P + order.in_kernel(i % P))] = d_ours[static_cast<size_t>(i)];
   for (int64_t i = 0; i < B * n * P; ++i) d_images[in_images(i)] = d_patches[static_cast<size_t>(i)];
   g.expect(d_kernel, "grad." + kernel);
   g.expect(d_images, "grad.input.images");

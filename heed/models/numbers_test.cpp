@@ -21,7 +21,8 @@ ModelConfig body_of(ModelConfig config, bool final_norm) {
 
 TEST(Counts, EncoderDecoder) {
   ModelConfig small = body_of(preset("base"), true);
-  for (nn::StackConfig* s : {&small.encoder, &small.decoder}) s->layers = 2, s->d_model = 16, s->heads = 4, s->d_ff = 32;
+  for (nn::StackConfig* s : {&small.encoder, &small.decoder})
+    s->layers = 2, s->d_model = 16, s->heads = 4, s->d_ff = 32;
   EXPECT_EQ(EncoderDecoder(small, kNoNumbers).parameters.count(), 11200);
   EXPECT_EQ(EncoderDecoder(body_of(preset("base"), true), kNoNumbers).parameters.count(), 44140544);
   const EncoderDecoder tied(preset("base"), kNoNumbers);
@@ -47,7 +48,9 @@ TEST(Counts, AnOutputBiasTiedOrNot) {
 
 TEST(Counts, TheFeedForwardHoldsTwoThirdsOfALayer) {
   const Encoder model(preset("encoder"), kNoNumbers);
-  const auto of_layer = [&](const std::string& part) { return static_cast<double>(model.parameters.count_under("encoder.layers.0" + part)); };
+  const auto of_layer = [&](const std::string& part) {
+    return static_cast<double>(model.parameters.count_under("encoder.layers.0" + part));
+  };
   EXPECT_NEAR(of_layer(".feed_forward") / of_layer(""), 2.0 / 3, 0.01);
 }
 
@@ -55,10 +58,12 @@ TEST(Counts, HeadsMustDivideTheFeatures) {
   ModelConfig config = preset("encoder");
   config.encoder.d_model = 128;
   config.encoder.heads = 5;
-  EXPECT_EQ(message_of([&] { Encoder(config, kNoNumbers); }), "[model] 128 features by 5 heads: d_model must be divisible by heads");
+  EXPECT_EQ(message_of([&] { Encoder(config, kNoNumbers); }),
+            "[model] 128 features by 5 heads: d_model must be divisible by heads");
   config = preset("base");
   config.encoder.d_model = 256;
-  EXPECT_EQ(message_of([&] { EncoderDecoder(config, kNoNumbers); }), "[model] the encoder has 256 features, the decoder 512: expected equal");
+  EXPECT_EQ(message_of([&] { EncoderDecoder(config, kNoNumbers); }),
+            "[model] the encoder has 256 features, the decoder 512: expected equal");
   config = preset("base");
   config.source_vocabulary = 7;
   EXPECT_EQ(message_of([&] { EncoderDecoder(config, kNoNumbers); }),
@@ -76,7 +81,8 @@ TEST(Parameters, StartFromSeedAndNameAlone) {
   expect_same_bits(a.parameters[name], b.parameters[name]);
   expect_same_bits(a.parameters[name], deeper.parameters[name]);
   EXPECT_NE(a.parameters[name].to_vector(), c.parameters[name].to_vector());
-  EXPECT_EQ(message_of([&] { a.parameters["encoder.norm.weigth"]; }), "[parameters] no 'encoder.norm.weigth'; nearest is 'encoder.norm.weight'");
+  EXPECT_EQ(message_of([&] { a.parameters["encoder.norm.weigth"]; }),
+            "[parameters] no 'encoder.norm.weigth'; nearest is 'encoder.norm.weight'");
 }
 
 // A batch of 128 sequences of 32 positions, d=200, 5 heads.
@@ -96,9 +102,10 @@ TEST(Trace, EveryIntermediateByNameAndShape) {
   const Tensor seen = layer.self(x, {spans, spans, false}, {}, looking);
   expect_same_bits(layer.self(x, {spans, spans, false}, {}, {}), seen);
   const std::vector<std::pair<std::string, std::string>> expected{
-      {"q", "(128,32,200)"}, {"k", "(128,32,200)"}, {"v", "(128,32,200)"}, {"q_heads", "(128,5,32,40)"},
-      {"k_heads", "(128,5,32,40)"}, {"v_heads", "(128,5,32,40)"}, {"scores", "(128,5,32,32)"}, {"weights", "(128,5,32,32)"},
-      {"head_output", "(128,5,32,40)"}, {"merged", "(128,32,200)"}, {"output", "(128,32,200)"}};
+      {"q", "(128,32,200)"},        {"k", "(128,32,200)"},        {"v", "(128,32,200)"},
+      {"q_heads", "(128,5,32,40)"}, {"k_heads", "(128,5,32,40)"}, {"v_heads", "(128,5,32,40)"},
+      {"scores", "(128,5,32,32)"},  {"weights", "(128,5,32,32)"}, {"head_output", "(128,5,32,40)"},
+      {"merged", "(128,32,200)"},   {"output", "(128,32,200)"}};
   std::vector<std::string> names;
   for (const auto& [name, shape] : expected) {
     names.push_back("attn." + name);
@@ -109,9 +116,11 @@ TEST(Trace, EveryIntermediateByNameAndShape) {
   // What is recomputed belongs to what ran: weights are the softmax of the scores, and times v they are the heads' output.
   const Tensor weights = trace.tensor("attn.weights", 77);
   heed::testing::expect_values(softmax(trace.tensor("attn.scores", 77)), weights.to_vector(), 1e-6f);
-  heed::testing::expect_values(matmul(weights, trace.tensor("attn.v_heads", 77)), trace.tensor("attn.head_output", 77).to_vector(), 1e-5f);
+  heed::testing::expect_values(matmul(weights, trace.tensor("attn.v_heads", 77)),
+                               trace.tensor("attn.head_output", 77).to_vector(), 1e-5f);
   expect_same_bits(trace.tensor("attn.output"), reshape(seen, {128, 32, 200}));
-  EXPECT_EQ(message_of([&] { trace.tensor("attn.weigths"); }), "[trace] no 'attn.weigths' in this run; nearest is 'attn.weights'");
+  EXPECT_EQ(message_of([&] { trace.tensor("attn.weigths"); }),
+            "[trace] no 'attn.weigths' in this run; nearest is 'attn.weights'");
 }
 
 TEST(Trace, ARaggedTranslatorAndChosenNames) {
@@ -132,7 +141,8 @@ TEST(Trace, ARaggedTranslatorAndChosenNames) {
   EXPECT_EQ(chosen.tensor("decoder.layers.0.cross_attn.weights", 1).shape().str(), "(4,4,5)");
   EXPECT_EQ(all.tensor("encoder.layers.0.self_attn.weights", 0).shape().str(), "(4,3,3)");
   EXPECT_EQ(all.tensor("decoder.output", 1).shape().str(), "(4,128)");
-  EXPECT_EQ(message_of([&] { all.tensor("decoder.output"); }), "[trace] 'decoder.output' of a ragged batch: ask for one of its 2 sequences");
+  EXPECT_EQ(message_of([&] { all.tensor("decoder.output"); }),
+            "[trace] 'decoder.output' of a ragged batch: ask for one of its 2 sequences");
   // Causal: no weight above the diagonal.
   const Tensor weights = all.tensor("decoder.layers.0.self_attn.weights", 1);
   for (int64_t i = 0; i < 4; ++i) {
@@ -154,7 +164,8 @@ TEST(Images, PatchesRowByRow) {
   const std::vector<int32_t> second{1}, last{7};
   heed::testing::expect_values(select_rows(batch.patches, second), {4, 5, 6, 7, 12, 13, 14, 15});
   heed::testing::expect_values(select_rows(batch.patches, last), {52, 53, 54, 55, 60, 61, 62, 63});
-  EXPECT_EQ(message_of([&] { image_batch(std::span(pixels).first(7), labels, config); }), "[images] 7 values for 2 images: expected 64");
+  EXPECT_EQ(message_of([&] { image_batch(std::span(pixels).first(7), labels, config); }),
+            "[images] 7 values for 2 images: expected 64");
 }
 
 }  // namespace

@@ -59,7 +59,9 @@ Tensor rows(const Tensor& x, int64_t begin, int64_t end) {
   return select_rows(x, all);
 }
 
-Tensor rows(const Tensor& x, const Spans& spans, int64_t s) { return rows(x, spans.offsets()[s], spans.offsets()[s + 1]); }
+Tensor rows(const Tensor& x, const Spans& spans, int64_t s) {
+  return rows(x, spans.offsets()[s], spans.offsets()[s + 1]);
+}
 
 // Bits do not depend on threads (heed/train tests that), but many small steps on several of them are slow.
 struct OneThread {
@@ -104,7 +106,8 @@ TEST_P(EveryPosition, ASentenceIsTheSameInAnyBatch) {
   config.family = Family::kDecoder;
   const Decoder decoder(config);
   const Tensor all = decoder.logits(pair.source, {});
-  for (int64_t s = 0; s < 4; ++s) expect_same_bits(decoder.logits(only(pair.source, s), {}), rows(all, pair.source.spans, s));
+  for (int64_t s = 0; s < 4; ++s)
+    expect_same_bits(decoder.logits(only(pair.source, s), {}), rows(all, pair.source.spans, s));
 }
 
 TEST(Properties, DropoutFollowsTheSequenceNotTheBatch) {
@@ -185,7 +188,8 @@ TEST(Properties, TheEmbeddingIsScaledByTheRootOfItsSize) {
   config.encoder.final_norm = false;
   const Encoder model(config);
   const TokenBatch batch{{7}, Spans::dense(1, 1)};
-  expect_values(model.hidden(batch, {}), rows(scale(model.token_embedding.table.detach(), std::sqrt(32.0f)), 7, 8).to_vector(), 1e-6f);
+  expect_values(model.hidden(batch, {}),
+                rows(scale(model.token_embedding.table.detach(), std::sqrt(32.0f)), 7, 8).to_vector(), 1e-6f);
 }
 
 }  // namespace

@@ -21,8 +21,8 @@ kernels::Attention kernel_args(const Tensor& q, const Tensor& v, const Attention
   k.scale = a.scale != 0 ? a.scale : 1.0f / std::sqrt(static_cast<float>(k.D));
   k.causal = a.causal;
   k.key_lengths = a.key_lengths ? a.key_lengths->data() : nullptr;
-  k.mask = {a.mask.keep ? a.mask.keep->data() : nullptr, a.mask.add ? a.mask.add.data() : nullptr, a.mask.stride_sequence,
-            a.mask.stride_head, a.mask.stride_row};
+  k.mask = {a.mask.keep ? a.mask.keep->data() : nullptr, a.mask.add ? a.mask.add.data() : nullptr,
+            a.mask.stride_sequence, a.mask.stride_head, a.mask.stride_row};
   k.slopes = a.slopes ? a.slopes.data() : nullptr;
   if (a.relative) {
     k.relative = a.relative.data();
@@ -40,11 +40,13 @@ void check_mask(const AttentionArgs& a) {
   for (int64_t s = 0; s < a.q_spans.count(); ++s) {
     const int64_t n_q = a.q_spans.length(s), n_k = a.k_spans.length(s);
     if (n_q == 0 || n_k == 0) continue;
-    reach = std::max(reach, s * a.mask.stride_sequence + (a.heads - 1) * a.mask.stride_head + (n_q - 1) * a.mask.stride_row + n_k);
+    reach = std::max(
+        reach, s * a.mask.stride_sequence + (a.heads - 1) * a.mask.stride_head + (n_q - 1) * a.mask.stride_row + n_k);
   }
   const int64_t keep = a.mask.keep ? static_cast<int64_t>(a.mask.keep->size()) : reach;
   const int64_t added = a.mask.add ? a.mask.add.numel() : reach;
-  if (std::min(keep, added) < reach) fail("[attention] a mask of {}: its strides reach {}", std::min(keep, added), reach);
+  if (std::min(keep, added) < reach)
+    fail("[attention] a mask of {}: its strides reach {}", std::min(keep, added), reach);
 }
 
 void check_heads(const Tensor& q, const Tensor& k, const AttentionArgs& a) {
@@ -76,12 +78,14 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   AttentionArgs args = given;
   if (args.relative) args.relative = contiguous(args.relative);
   if (v.rows() != k.rows()) fail("[attention] {} keys, {} values: expected as many", k.rows(), v.rows());
-  if (v.cols() % args.kv_heads != 0) fail("[attention] {} features by {} heads: not divisible", v.cols(), args.kv_heads);
+  if (v.cols() % args.kv_heads != 0)
+    fail("[attention] {} features by {} heads: not divisible", v.cols(), args.kv_heads);
   const kernels::Attention a = kernel_args(q, v, args);
   Tensor y = Tensor::empty({q.rows(), args.heads * a.Dv});
   const bool training = grad_enabled();
   const Tensor logsumexp = training ? Tensor::empty({q.rows(), args.heads}) : Tensor();
-  kernels::attention(a, {heads_of(q), heads_of(k), heads_of(v), y.data(), y.ld(), training ? logsumexp.data() : nullptr});
+  kernels::attention(a,
+                     {heads_of(q), heads_of(k), heads_of(v), y.data(), y.ld(), training ? logsumexp.data() : nullptr});
   on_backward(y, {q, k, v, args.relative}, [q, k, v, args, a, logsumexp, out = y.detach()](const Tensor& dy) {
     // A tensor in two roles gets the gradient of the second apart, and adds it afterwards.
     const Tensor k_apart = share_gradient(q, k) ? Tensor::empty(k.shape()) : Tensor();
@@ -89,8 +93,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
     const GradTarget dq = q.grad_target(), drelative = args.relative.zeroed_grad_target();
     const GradTarget dk = k_apart ? GradTarget{k_apart.data(), k_apart.ld(), false} : k.grad_target();
     const GradTarget dv = v_apart ? GradTarget{v_apart.data(), v_apart.ld(), false} : v.grad_target();
-    kernels::attention_backward(a, {heads_of(q), heads_of(k), heads_of(v), heads_of(out), heads_of(dy), logsumexp.data(),
-                                    heads_of(dq), heads_of(dk), heads_of(dv), drelative.data});
+    kernels::attention_backward(a, {heads_of(q), heads_of(k), heads_of(v), heads_of(out), heads_of(dy),
+                                    logsumexp.data(), heads_of(dq), heads_of(dk), heads_of(dv), drelative.data});
     if (k_apart) k.add_grad(k_apart);
     if (v_apart) v.add_grad(v_apart);
   });
@@ -101,8 +105,8 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionArgs& 
   check_heads(q, k, args);
   if (at.sequence < 0 || at.sequence >= args.q_spans.count() || at.head < 0 || at.head >= args.heads || at.first < 0 ||
       at.rows < 0 || at.first + at.rows > args.q_spans.length(at.sequence)) {
-    fail("[attention_weights] rows {} to {} of sequence {}, head {}: out of range", at.first, at.first + at.rows, at.sequence,
-         at.head);
+    fail("[attention_weights] rows {} to {} of sequence {}, head {}: out of range", at.first, at.first + at.rows,
+         at.sequence, at.head);
   }
   Tensor weights = Tensor::empty({at.rows, args.k_spans.length(at.sequence)});
   const Tensor scores = at.scores ? Tensor::empty(weights.shape()) : Tensor();

@@ -30,7 +30,9 @@ Tensor attend(const Inputs& x, const AttentionArgs& args) { return attention(x[0
 TEST(Attention, GradientsOfEveryOption) {
   const Spans spans = ragged({3, 1, 4});
   const Inputs in{random_leaf({8, 6}, 1), random_leaf({8, 6}, 2), random_leaf({8, 8}, 3)};
-  const auto check = [&](const AttentionArgs& args) { expect_gradients(in, [&](const Inputs& x) { return attend(x, args); }); };
+  const auto check = [&](const AttentionArgs& args) {
+    expect_gradients(in, [&](const Inputs& x) { return attend(x, args); });
+  };
   AttentionArgs args = self_args(spans, 2, 2);
   check(args);
   args.causal = true;
@@ -58,7 +60,8 @@ TEST(Attention, GradientsOfGroupedHeadsAndOtherLengths) {
 TEST(Attention, GradientOfTheRelativeBias) {
   AttentionArgs args = self_args(ragged({4, 2}), 2, 2);
   args.relative_first = -2;  // distances -3 and 3 take the ends
-  const Inputs in{random_leaf({6, 6}, 7), random_leaf({6, 6}, 8), random_leaf({6, 6}, 9), random_leaf({5, 2}, 10), random_leaf({5, 7}, 11)};
+  const Inputs in{random_leaf({6, 6}, 7), random_leaf({6, 6}, 8), random_leaf({6, 6}, 9), random_leaf({5, 2}, 10),
+                  random_leaf({5, 7}, 11)};
   expect_gradients({in[0], in[1], in[2], in[3]}, [&](const Inputs& x) {
     args.relative = x[3];
     return attend(x, args);
@@ -113,8 +116,11 @@ TEST(Attention, OneTensorInSeveralRoles) {
   const AttentionArgs args = self_args(ragged({3, 2}), 2, 2);
   const Inputs in{random_leaf({5, 4}, 21), random_leaf({5, 10}, 22)};
   expect_gradients({in[0]}, [&](const Inputs& x) { return attention(x[0], x[0], x[0], args); });
-  expect_gradients(in, [&](const Inputs& x) { return attention(x[0], columns(x[1], 0, 4), columns(x[1], 0, 4), args); });
-  expect_gradients({in[1]}, [&](const Inputs& x) { return attention(columns(x[0], 0, 4), columns(x[0], 3, 7), columns(x[0], 6, 10), args); });
+  expect_gradients(in,
+                   [&](const Inputs& x) { return attention(x[0], columns(x[1], 0, 4), columns(x[1], 0, 4), args); });
+  expect_gradients({in[1]}, [&](const Inputs& x) {
+    return attention(columns(x[0], 0, 4), columns(x[0], 3, 7), columns(x[0], 6, 10), args);
+  });
 }
 
 TEST(Attention, OnlySomeInputsWantGradients) {
@@ -153,18 +159,20 @@ TEST(Attention, LookingAtWeights) {
 }
 
 TEST(DenseAttention, ShapesWithAndWithoutHeads) {
-  const Tensor q = random_tensor({3, 30, 128}, 30), k = random_tensor({3, 50, 128}, 31), v = random_tensor({3, 50, 256}, 32);
+  const Tensor q = random_tensor({3, 30, 128}, 30), k = random_tensor({3, 50, 128}, 31),
+               v = random_tensor({3, 50, 256}, 32);
   const DenseAttention a = scaled_dot_product_attention(q, k, v);
   EXPECT_EQ(a.out.shape().str(), "(3,30,256)");
   EXPECT_EQ(a.weights.shape().str(), "(3,30,50)");
-  const DenseAttention b = scaled_dot_product_attention(random_tensor({3, 5, 30, 128}, 33), random_tensor({3, 5, 50, 128}, 34),
-                                                        random_tensor({3, 5, 50, 256}, 35));
+  const DenseAttention b = scaled_dot_product_attention(
+      random_tensor({3, 5, 30, 128}, 33), random_tensor({3, 5, 50, 128}, 34), random_tensor({3, 5, 50, 256}, 35));
   EXPECT_EQ(b.out.shape().str(), "(3,5,30,256)");
   EXPECT_EQ(b.weights.shape().str(), "(3,5,30,50)");
 }
 
 TEST(DenseAttention, WorkedExample) {
-  const Tensor q = Tensor::from({1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0}, {3, 4}), k = Tensor::from({1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 1, 0}, {3, 4});
+  const Tensor q = Tensor::from({1, 0, 1, 0, 0, 1, 0, 1, 1, 1, 0, 0}, {3, 4}),
+               k = Tensor::from({1, 1, 0, 0, 0, 0, 1, 1, 1, 0, 1, 0}, {3, 4});
   const Tensor v = Tensor::from({1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, {3, 4});
   expect_values(matmul(q, transpose(k, 0, 1)), {1, 1, 2, 1, 1, 0, 2, 0, 1});
   const DenseAttention a = scaled_dot_product_attention(q, k, v);
@@ -179,7 +187,8 @@ TEST(DenseAttention, GradientsWithBroadcastAndMasks) {
   Tensor keep = Tensor::full({3, 5}, 1);
   for (int i = 0; i < 5; ++i) keep.data()[5 + i] = 0;  // query 1 sees nothing
   keep.data()[0] = 0;
-  for (const DenseMask& mask : {DenseMask{}, DenseMask{true, {}, {}}, DenseMask{false, keep, {}}, DenseMask{false, {}, random_tensor({3, 1, 5}, 39)}}) {
+  for (const DenseMask& mask : {DenseMask{}, DenseMask{true, {}, {}}, DenseMask{false, keep, {}},
+                                DenseMask{false, {}, random_tensor({3, 1, 5}, 39)}}) {
     expect_gradients(in, [&](const Inputs& x) { return scaled_dot_product_attention(x[0], x[1], x[2], mask).out; });
   }
   const DenseAttention a = scaled_dot_product_attention(in[0], in[1], in[2], {false, keep, {}});
@@ -193,8 +202,12 @@ TEST(VocabularyLoss, Gradients) {
     for (const WeightLayout layout : {WeightLayout::kOutIn, WeightLayout::kInOut}) {
       const Shape shape = layout == WeightLayout::kOutIn ? Shape{7, 4} : Shape{4, 7};
       const Inputs in{random_leaf({5, 4}, 40), random_leaf(shape, 41), random_leaf({7}, 42)};
-      expect_gradients(in, [&](const Inputs& x) { return vocabulary_loss(x[0], {x[1], x[2], layout}, targets, {smoothing}).loss; });
-      expect_gradients({in[0], in[1]}, [&](const Inputs& x) { return vocabulary_loss(x[0], {x[1], {}, layout}, targets, {smoothing, 0.3f}).loss; });
+      expect_gradients(in, [&](const Inputs& x) {
+        return vocabulary_loss(x[0], {x[1], x[2], layout}, targets, {smoothing}).loss;
+      });
+      expect_gradients({in[0], in[1]}, [&](const Inputs& x) {
+        return vocabulary_loss(x[0], {x[1], {}, layout}, targets, {smoothing, 0.3f}).loss;
+      });
       expect_gradients({in[2]}, [&](const Inputs& x) {
         return vocabulary_loss(in[0].detach(), {in[1].detach(), x[0], layout}, targets, {smoothing}).loss;
       });

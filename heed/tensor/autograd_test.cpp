@@ -24,7 +24,7 @@ TEST(Autograd, GradientsAddUpOverBackwards) {
 TEST(Autograd, ASharedGradientIsNotAddedToInPlace) {
   Tensor a = Tensor::from({1, 2}, {2}).set_requires_grad(), b = Tensor::from({3, 4}, {2}).set_requires_grad();
   const Tensor upstream = Tensor::from({1, 1}, {2});
-  (a + b).backward(upstream);   // a, b and the caller share one gradient
+  (a + b).backward(upstream);  // a, b and the caller share one gradient
   (2.0f * a).backward(upstream);
   expect_values(a.grad(), {3, 3});
   expect_values(b.grad(), {1, 1});
@@ -58,9 +58,9 @@ TEST(Autograd, SlicesWriteIntoTheirParent) {
   const auto triple = [](const Tensor& x, int64_t a, int64_t b, int64_t c) {
     return columns(x, a, a + 3) * columns(x, b, b + 3) + columns(x, c, c + 3);
   };
-  expect_gradients(in, [&](const Inputs& x) { return triple(x[0], 0, 3, 6); });   // all columns, each once
-  expect_gradients(in, [&](const Inputs& x) { return triple(x[0], 6, 0, 0); });   // a hole, and one twice
-  expect_gradients(in, [&](const Inputs& x) { return triple(x[0], 0, 2, 5); });   // overlapping
+  expect_gradients(in, [&](const Inputs& x) { return triple(x[0], 0, 3, 6); });         // all columns, each once
+  expect_gradients(in, [&](const Inputs& x) { return triple(x[0], 6, 0, 0); });         // a hole, and one twice
+  expect_gradients(in, [&](const Inputs& x) { return triple(x[0], 0, 2, 5); });         // overlapping
   expect_gradients(in, [&](const Inputs& x) { return triple(2.0f * x[0], 1, 5, 2); });  // of an inner node
   expect_gradients(in, [&](const Inputs& x) { return triple(x[0], 0, 3, 6) + columns(x[0] * x[0], 0, 3); });
 }
@@ -92,7 +92,8 @@ TEST(Autograd, BackwardFromASlice) {
 
 TEST(Autograd, ParametersInAnArena) {
   const Buffer values(6), gradients(6);
-  Tensor a = Tensor::view_of(values, 0, {3}).set_requires_grad(), b = Tensor::view_of(values, 3, {3}).set_requires_grad();
+  Tensor a = Tensor::view_of(values, 0, {3}).set_requires_grad(),
+         b = Tensor::view_of(values, 3, {3}).set_requires_grad();
   a.set_grad_storage(gradients, 0);
   b.set_grad_storage(gradients, 3);
   for (int i = 0; i < 6; ++i) values.data()[i] = static_cast<float>(i + 1), gradients.data()[i] = 99;

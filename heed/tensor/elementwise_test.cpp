@@ -30,7 +30,8 @@ INSTANTIATE_TEST_SUITE_P(Shapes, Broadcasting,
                                            ShapePair{{1, 1}, {5, 1}}, ShapePair{{2, 3, 4}, {2, 1, 4}}));
 
 TEST(Elementwise, BroadcastValues) {
-  const Tensor a = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3}), row = Tensor::from({10, 20, 30}, {3}), column = Tensor::from({1, 2}, {2, 1});
+  const Tensor a = Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3}), row = Tensor::from({10, 20, 30}, {3}),
+               column = Tensor::from({1, 2}, {2, 1});
   expect_values(a + row, {11, 22, 33, 14, 25, 36});
   expect_values(row - a, {9, 18, 27, 6, 15, 24});
   expect_values(a * column, {1, 2, 3, 8, 10, 12});
@@ -107,7 +108,8 @@ Tensor away_from_zero(const Shape& shape, uint64_t seed) {
 }
 
 TEST(Layers, Activations) {
-  for (const Activation act : {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
+  for (const Activation act :
+       {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu}) {
     SCOPED_TRACE(static_cast<int>(act));
     const Inputs in{away_from_zero({3, 5}, 14), random_leaf({3, 5}, 15)};
     expect_gradients({in[0]}, [&](const Inputs& x) { return activate(x[0], act); });
@@ -130,7 +132,8 @@ TEST(Layers, Norms) {
   expect_gradients({in[0], in[1]}, [](const Inputs& x) { return layer_norm(x[0], x[1], Tensor(), 1e-5f) + x[0]; });
   expect_gradients({in[0], in[1]}, [](const Inputs& x) { return rms_norm(x[0], x[1], 1e-6f); });
   // One gain for two norms: a parameter used twice.
-  expect_gradients(in, [](const Inputs& x) { return layer_norm(layer_norm(x[0], x[1], x[2], 1e-5f), x[1], x[2], 1e-5f); });
+  expect_gradients(in,
+                   [](const Inputs& x) { return layer_norm(layer_norm(x[0], x[1], x[2], 1e-5f), x[1], x[2], 1e-5f); });
 }
 
 }  // namespace

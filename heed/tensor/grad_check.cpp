@@ -57,7 +57,8 @@ std::string grad_check(const Differentiable& f, const std::vector<Tensor>& input
       norm += measured * measured;
     }
     if (!(std::sqrt(error) <= how.tolerance * std::sqrt(norm) + 1e-6)) {
-      report += fmt::format("input {} {}: off by {:.3g} of {:.3g}; ", k, inputs[k].shape().str(), std::sqrt(error), std::sqrt(norm));
+      report += fmt::format("input {} {}: off by {:.3g} of {:.3g}; ", k, inputs[k].shape().str(), std::sqrt(error),
+                            std::sqrt(norm));
     }
     Tensor(inputs[k]).clear_grad();
   }

@@ -25,7 +25,8 @@ TEST(Linear, BothLayoutsAndRanks) {
     }
     expect_gradients({in[2]}, [&](const Inputs& x) { return linear(in[0].detach(), {in[1].detach(), x[0], layout}); });
   }
-  const Tensor x = Tensor::from({1, 2}, {1, 2}), w = Tensor::from({1, 2, 3, 4}, {2, 2}), b = Tensor::from({10, 20}, {2});
+  const Tensor x = Tensor::from({1, 2}, {1, 2}), w = Tensor::from({1, 2, 3, 4}, {2, 2}),
+               b = Tensor::from({10, 20}, {2});
   expect_values(linear(x, {w, b, kOutIn}), {15, 31});
   expect_values(linear(x, {w, b, kInOut}), {17, 30});
 }
@@ -36,11 +37,13 @@ TEST(Linear, LayoutsAgreeToTheBit) {
 }
 
 TEST(Linear, TheActivationInTheSamePassGivesTheSameBits) {
-  const Tensor x = random_tensor({7, 20}, 4), w = random_tensor({33, 20}, 5), b = random_tensor({33}, 6), up = random_tensor({7, 33}, 7);
+  const Tensor x = random_tensor({7, 20}, 4), w = random_tensor({33, 20}, 5), b = random_tensor({33}, 6),
+               up = random_tensor({7, 33}, 7);
   for (const Activation act : {Activation::kRelu, Activation::kGelu, Activation::kSilu}) {
     std::vector<Tensor> gradients[2];
     for (const bool fused : {false, true}) {
-      Tensor xs = x.detach().set_requires_grad(), ws = w.detach().set_requires_grad(), bs = b.detach().set_requires_grad();
+      Tensor xs = x.detach().set_requires_grad(), ws = w.detach().set_requires_grad(),
+             bs = b.detach().set_requires_grad();
       const LinearWeight map{ws, bs};
       const Tensor y = fused ? linear(xs, map, act) : activate(linear(xs, map), act);
       gradients[fused] = {y.detach()};
@@ -91,7 +94,8 @@ struct Maps {
   static Maps separate(const std::vector<int64_t>& outs, int64_t in, bool bias) {
     Maps all;
     for (const int64_t out : outs) {
-      all.maps.push_back({Tensor::empty({out, in}).set_requires_grad(), bias ? Tensor::empty({out}).set_requires_grad() : Tensor()});
+      all.maps.push_back(
+          {Tensor::empty({out, in}).set_requires_grad(), bias ? Tensor::empty({out}).set_requires_grad() : Tensor()});
     }
     return all;
   }
@@ -133,11 +137,13 @@ TEST(SideBySide, OneArenaOrSeparateWeightsGiveTheSameBits) {
 }
 
 TEST(SideBySide, Gradients) {
-  for (const Maps& m : {Maps::adjacent({3, 2}, 4, true), Maps::separate({3, 2}, 4, true), Maps::separate({3, 2, 1}, 4, false)}) {
+  for (const Maps& m :
+       {Maps::adjacent({3, 2}, 4, true), Maps::separate({3, 2}, 4, true), Maps::separate({3, 2, 1}, 4, false)}) {
     m.fill(30);
     Inputs in{random_leaf({3, 4}, 31)};
     for (const Tensor& t : m.all()) in.push_back(t);
-    expect_gradients(in, [&](const Inputs& x) { return linear_side_by_side(x[0], m.maps) * linear_side_by_side(x[0], m.maps); });
+    expect_gradients(
+        in, [&](const Inputs& x) { return linear_side_by_side(x[0], m.maps) * linear_side_by_side(x[0], m.maps); });
   }
 }
 
@@ -148,7 +154,8 @@ TEST(SideBySide, UnevenHistory) {
   Inputs in{random_leaf({5, 4}, 41)};
   for (const Tensor& t : m.all()) in.push_back(t);
   expect_gradients(in, [&](const Inputs& x) {
-    return sum(linear_side_by_side(x[0], m.maps) * linear_side_by_side(x[0], m.maps)) + sum(linear(x[0], m.maps[1]) * linear(x[0], m.maps[1]));
+    return sum(linear_side_by_side(x[0], m.maps) * linear_side_by_side(x[0], m.maps)) +
+           sum(linear(x[0], m.maps[1]) * linear(x[0], m.maps[1]));
   });
 }
 
@@ -158,8 +165,8 @@ struct Parts {
 };
 
 Parts feed_forward_parts(uint64_t seed, int64_t rows, int64_t C, int64_t F) {
-  return {random_leaf({rows, C}, seed), random_leaf({F, C}, seed + 1, 0.5f), random_leaf({F}, seed + 2), random_leaf({C, F}, seed + 3, 0.5f),
-          random_leaf({C}, seed + 4)};
+  return {random_leaf({rows, C}, seed), random_leaf({F, C}, seed + 1, 0.5f), random_leaf({F}, seed + 2),
+          random_leaf({C, F}, seed + 3, 0.5f), random_leaf({C}, seed + 4)};
 }
 
 TEST(FeedForward, Gradients) {
@@ -202,8 +209,9 @@ TEST(FeedForward, TheSameBitsAsItsParts) {
 TEST(FeedForward, BothLayouts) {
   const Tensor x = random_tensor({5, 4}, 70), up = random_tensor({6, 4}, 71), down = random_tensor({4, 6}, 72);
   const Tensor a = feed_forward(x, {{up, Tensor()}, {down, Tensor()}, Activation::kGelu, {}}, Spans());
-  const Tensor b = feed_forward(x, {{transpose(up, 0, 1), Tensor(), kInOut}, {transpose(down, 0, 1), Tensor(), kInOut}, Activation::kGelu, {}},
-                                Spans());
+  const Tensor b = feed_forward(
+      x, {{transpose(up, 0, 1), Tensor(), kInOut}, {transpose(down, 0, 1), Tensor(), kInOut}, Activation::kGelu, {}},
+      Spans());
   expect_same_bits(a, b);
 }
 

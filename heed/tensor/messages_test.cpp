@@ -54,13 +54,16 @@ TEST(Messages, Products) {
   EXPECT_MESSAGE(linear(zeros({2, 4}), flat), "[linear] weight has shape (5): expected 2 dimensions");
   EXPECT_MESSAGE(linear_side_by_side(zeros({2, 3}), std::vector<LinearWeight>{w}),
                  "[linear_side_by_side] input has shape (2,3): expected 4 in the last dimension");
-  EXPECT_MESSAGE(linear_side_by_side(zeros({2, 4}), std::vector<LinearWeight>(5, w)), "[linear_side_by_side] 5 maps: expected 1 to 4");
+  EXPECT_MESSAGE(linear_side_by_side(zeros({2, 4}), std::vector<LinearWeight>(5, w)),
+                 "[linear_side_by_side] 5 maps: expected 1 to 4");
   EXPECT_MESSAGE(feed_forward(zeros({2, 4}), {w, w, Activation::kRelu, {}}, {}),
                  "[feed_forward] down takes 4 features: expected 5, what up gives");
   const LinearWeight down{zeros({4, 5}), zeros({5})};
-  EXPECT_MESSAGE(feed_forward(zeros({2, 4}), {w, down, Activation::kRelu, {}}, {}), "[feed_forward] bias of down has shape (5): expected (4)");
-  EXPECT_MESSAGE(feed_forward(zeros({2, 4}), {w, {zeros({4, 5}), {}}, Activation::kRelu, {0.5f, 1}}, Spans::dense(1, 3)),
-                 "[feed_forward] input has shape (2,4): expected 3 rows");
+  EXPECT_MESSAGE(feed_forward(zeros({2, 4}), {w, down, Activation::kRelu, {}}, {}),
+                 "[feed_forward] bias of down has shape (5): expected (4)");
+  EXPECT_MESSAGE(
+      feed_forward(zeros({2, 4}), {w, {zeros({4, 5}), {}}, Activation::kRelu, {0.5f, 1}}, Spans::dense(1, 3)),
+      "[feed_forward] input has shape (2,4): expected 3 rows");
 }
 
 TEST(Messages, NormsAndEmbedding) {
@@ -72,7 +75,8 @@ TEST(Messages, NormsAndEmbedding) {
   const std::vector<uint32_t> at{0, 9};
   EXPECT_MESSAGE(embedding(zeros({6, 2}), kIds, {1, zeros({9, 3}), at.data()}),
                  "[embedding] positions has shape (9,3): expected 2 in the last dimension");
-  EXPECT_MESSAGE(embedding(zeros({6, 2}), kIds, {1, zeros({9, 2}), at.data()}), "[embedding] position 9: the table of positions has 9 rows");
+  EXPECT_MESSAGE(embedding(zeros({6, 2}), kIds, {1, zeros({9, 2}), at.data()}),
+                 "[embedding] position 9: the table of positions has 9 rows");
 }
 
 TEST(Messages, Tokens) {
@@ -85,13 +89,18 @@ TEST(Messages, Tokens) {
   EXPECT_MESSAGE(rotary(zeros({2, 8}), 4, table, two), "[rotary] the table turns 4 features: a head has 2");
   EXPECT_MESSAGE(rotary(zeros({2, 8}), 2, table, two), "[rotary] a sequence of 2: the table has 1 positions");
   EXPECT_MESSAGE(rotary(zeros({3, 8}), 2, table, two), "[rotary] input has shape (3,8): expected 2 rows");
-  EXPECT_MESSAGE(scale_heads(zeros({2, 4}), std::vector<float>(3)), "[scale_heads] 3 gains for 4 features: expected a divisor");
+  EXPECT_MESSAGE(scale_heads(zeros({2, 4}), std::vector<float>(3)),
+                 "[scale_heads] 3 gains for 4 features: expected a divisor");
   EXPECT_MESSAGE(mean_of_spans(zeros({3, 2}), two), "[mean_of_spans] input has shape (3,2): expected 2 rows");
   const std::vector<int64_t> uneven{2, 3};
-  EXPECT_MESSAGE(with_class_row(zeros({2, 2}), zeros({2}), {}, two), "[with_class_row] patches has shape (2,2): expected 1 rows");
-  EXPECT_MESSAGE(with_class_row(zeros({1, 2}), zeros({3}), {}, two), "[with_class_row] class row has shape (3): expected (2)");
-  EXPECT_MESSAGE(with_class_row(zeros({1, 2}), zeros({2}), zeros({1, 2}), two), "[with_class_row] 2 rows an image: the table of positions has 1");
-  EXPECT_MESSAGE(with_class_row(zeros({3, 2}), zeros({2}), {}, Spans(uneven)), "[with_class_row] images of different sizes: the longest has 3 rows, 2 images have 5");
+  EXPECT_MESSAGE(with_class_row(zeros({2, 2}), zeros({2}), {}, two),
+                 "[with_class_row] patches has shape (2,2): expected 1 rows");
+  EXPECT_MESSAGE(with_class_row(zeros({1, 2}), zeros({3}), {}, two),
+                 "[with_class_row] class row has shape (3): expected (2)");
+  EXPECT_MESSAGE(with_class_row(zeros({1, 2}), zeros({2}), zeros({1, 2}), two),
+                 "[with_class_row] 2 rows an image: the table of positions has 1");
+  EXPECT_MESSAGE(with_class_row(zeros({3, 2}), zeros({2}), {}, Spans(uneven)),
+                 "[with_class_row] images of different sizes: the longest has 3 rows, 2 images have 5");
 }
 
 TEST(Messages, Attention) {
@@ -103,7 +112,8 @@ TEST(Messages, Attention) {
   args.heads = args.kv_heads = 4;
   EXPECT_MESSAGE(attention(x, x, x, args), "[attention] 6 features by 4 heads: not divisible");
   args.heads = args.kv_heads = 2;
-  EXPECT_MESSAGE(attention(x, zeros({2, 4}), x, args), "[attention] keys has shape (2,4): expected 6 in the last dimension");
+  EXPECT_MESSAGE(attention(x, zeros({2, 4}), x, args),
+                 "[attention] keys has shape (2,4): expected 6 in the last dimension");
   EXPECT_MESSAGE(attention(zeros({3, 6}), x, x, args), "[attention] queries has shape (3,6): expected 2 rows");
   EXPECT_MESSAGE(attention(x, zeros({3, 6}), x, args), "[attention] keys has shape (3,6): expected 2 rows");
   EXPECT_MESSAGE(attention(x, x, zeros({3, 6}), args), "[attention] 2 keys, 3 values: expected as many");
@@ -112,34 +122,43 @@ TEST(Messages, Attention) {
   EXPECT_MESSAGE(attention(x, x, x, args), "[attention] slopes has shape (3): expected (2)");
   args.slopes = {};
   args.relative = zeros({5, 3});
-  EXPECT_MESSAGE(attention(x, x, x, args), "[attention] relative bias has shape (5,3): expected 2 in the last dimension");
+  EXPECT_MESSAGE(attention(x, x, x, args),
+                 "[attention] relative bias has shape (5,3): expected 2 in the last dimension");
   args.relative = {};
   args.key_lengths = std::make_shared<const std::vector<int32_t>>(3);
   EXPECT_MESSAGE(attention(x, x, x, args), "[attention] 3 lengths of keys for 1 sequences");
   args.key_lengths = {};
-  EXPECT_MESSAGE(attention_weights(x, x, args, {.head = 2, .rows = 2}), "[attention_weights] rows 0 to 2 of sequence 0, head 2: out of range");
+  EXPECT_MESSAGE(attention_weights(x, x, args, {.head = 2, .rows = 2}),
+                 "[attention_weights] rows 0 to 2 of sequence 0, head 2: out of range");
   args.k_spans = Spans::dense(2, 1);
   EXPECT_MESSAGE(attention(x, x, x, args), "[attention] 1 sequences of queries, 2 of keys");
 }
 
 TEST(Messages, DenseAttention) {
   const auto sdpa = scaled_dot_product_attention;
-  EXPECT_MESSAGE(sdpa(zeros({3}), zeros({3}), zeros({3}), {}), "[attention] shape (3): expected (..., length, features)");
+  EXPECT_MESSAGE(sdpa(zeros({3}), zeros({3}), zeros({3}), {}),
+                 "[attention] shape (3): expected (..., length, features)");
   EXPECT_MESSAGE(sdpa(zeros({2, 3}), zeros({2, 4}), zeros({2, 4}), {}),
                  "[attention] queries (2,3) and keys (2,4): expected the same number of features");
-  EXPECT_MESSAGE(sdpa(zeros({2, 3}), zeros({2, 3}), zeros({3, 3}), {}), "[attention] keys (2,3) and values (3,3): expected the same length");
-  EXPECT_MESSAGE(sdpa(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {false, zeros({5, 2, 2}), {}}), "[attention] mask (5,2,2): expected (2,2)");
+  EXPECT_MESSAGE(sdpa(zeros({2, 3}), zeros({2, 3}), zeros({3, 3}), {}),
+                 "[attention] keys (2,3) and values (3,3): expected the same length");
+  EXPECT_MESSAGE(sdpa(zeros({2, 3}), zeros({2, 3}), zeros({2, 3}), {false, zeros({5, 2, 2}), {}}),
+                 "[attention] mask (5,2,2): expected (2,2)");
 }
 
 TEST(Messages, Loss) {
   const LinearWeight w{zeros({5, 4}), {}};
   const Tensor x = zeros({2, 4});
-  EXPECT_MESSAGE(vocabulary_loss(zeros({2, 3}), w, kIds), "[vocabulary_loss] input has shape (2,3): expected 4 in the last dimension");
+  EXPECT_MESSAGE(vocabulary_loss(zeros({2, 3}), w, kIds),
+                 "[vocabulary_loss] input has shape (2,3): expected 4 in the last dimension");
   EXPECT_MESSAGE(vocabulary_loss(zeros({3, 4}), w, kIds), "[vocabulary_loss] input has shape (3,4): expected 2 rows");
   EXPECT_MESSAGE(vocabulary_loss(x, w, kIds), "[vocabulary_loss] target 5: the vocabulary has 5");
-  EXPECT_MESSAGE(vocabulary_loss(x, {zeros({5}), {}}, kIds), "[vocabulary_loss] weight has shape (5): expected 2 dimensions");
-  EXPECT_MESSAGE(vocabulary_loss(x, {zeros({5, 4}), zeros({4})}, kIds), "[vocabulary_loss] bias has shape (4): expected (5)");
-  EXPECT_MESSAGE(vocabulary_loss(x, w, std::vector<int32_t>{0, 1}, {1.5f}), "[vocabulary_loss] smoothing 1.5: expected 0 <= s < 1");
+  EXPECT_MESSAGE(vocabulary_loss(x, {zeros({5}), {}}, kIds),
+                 "[vocabulary_loss] weight has shape (5): expected 2 dimensions");
+  EXPECT_MESSAGE(vocabulary_loss(x, {zeros({5, 4}), zeros({4})}, kIds),
+                 "[vocabulary_loss] bias has shape (4): expected (5)");
+  EXPECT_MESSAGE(vocabulary_loss(x, w, std::vector<int32_t>{0, 1}, {1.5f}),
+                 "[vocabulary_loss] smoothing 1.5: expected 0 <= s < 1");
   Tensor leaf = zeros({2, 4}).set_requires_grad();
   EXPECT_MESSAGE((2.0f * vocabulary_loss(leaf, w, std::vector<int32_t>{0, 1}).loss).backward(),
                  "[vocabulary_loss] gradient 2 arrives: scale the loss by LossArgs::scale");

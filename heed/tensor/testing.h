@@ -29,7 +29,8 @@ inline void expect_same_bits(const Tensor& found, const Tensor& expected) {
   ASSERT_EQ(found.shape().str(), expected.shape().str());
   const std::vector<float> a = found.to_vector(), b = expected.to_vector();
   for (size_t i = 0; i < a.size(); ++i) {
-    ASSERT_EQ(std::bit_cast<uint32_t>(a[i]), std::bit_cast<uint32_t>(b[i])) << "at " << i << ": " << a[i] << ", " << b[i];
+    ASSERT_EQ(std::bit_cast<uint32_t>(a[i]), std::bit_cast<uint32_t>(b[i]))
+        << "at " << i << ": " << a[i] << ", " << b[i];
   }
 }
 

@@ -21,7 +21,8 @@ TEST(Spans, OffsetsPositionsAndNumbers) {
   EXPECT_EQ(s.longest(), 3);
   EXPECT_EQ(std::vector<int32_t>(s.offsets(), s.offsets() + 4), (std::vector<int32_t>{0, 2, 2, 5}));
   EXPECT_EQ(std::vector<uint32_t>(s.positions(), s.positions() + 5), (std::vector<uint32_t>{0, 1, 0, 1, 2}));
-  EXPECT_EQ(std::vector<uint32_t>(s.row_ids().sequence, s.row_ids().sequence + 5), (std::vector<uint32_t>{10, 10, 12, 12, 12}));
+  EXPECT_EQ(std::vector<uint32_t>(s.row_ids().sequence, s.row_ids().sequence + 5),
+            (std::vector<uint32_t>{10, 10, 12, 12, 12}));
   EXPECT_EQ(Spans().count() + Spans().tokens() + Spans().longest(), 0);
   EXPECT_EQ(testing::message_of([] { ragged({1, -1}); }), "[spans] length -1 of sequence 1");
 }
@@ -36,7 +37,8 @@ TEST(Embedding, RowsScaledPlusPositions) {
     const Tensor y = embedding(x[0], ids, {2.0f, random_tensor({5, 4}, 3), at.data()});
     return linear(y, {x[0], Tensor()});
   });
-  expect_values(embedding(Tensor::from({1, 2, 3, 4}, {2, 2}), std::vector<int32_t>{1, 0}, {10, Tensor::from({5, 6}, {1, 2}), std::vector<uint32_t>{0, 0}.data()}),
+  expect_values(embedding(Tensor::from({1, 2, 3, 4}, {2, 2}), std::vector<int32_t>{1, 0},
+                          {10, Tensor::from({5, 6}, {1, 2}), std::vector<uint32_t>{0, 0}.data()}),
                 {35, 46, 15, 26});
 }
 
@@ -61,7 +63,7 @@ TEST(Dropout, ResidualIsTheSumOfItsParts) {
 TEST(Dropout, ASequenceKeepsItsMaskInAnyBatch) {
   const Tensor ones = Tensor::full({7, 40}, 1);
   const Dropout how{0.5f, 5};
-  const Tensor together = dropout(ones, ragged({3, 4}, 8), how);             // sequences 8 and 9
+  const Tensor together = dropout(ones, ragged({3, 4}, 8), how);                // sequences 8 and 9
   const Tensor alone = dropout(Tensor::full({4, 40}, 1), ragged({4}, 9), how);  // sequence 9
   const std::vector<int32_t> rows{3, 4, 5, 6};
   expect_same_bits(select_rows(together, rows), alone);
@@ -112,9 +114,11 @@ TEST(ClassRow, Gradients) {
   expect_gradients(in, [&](const Inputs& x) { return with_class_row(x[0], x[1], x[2], spans); });
   expect_gradients({in[0], in[1]}, [&](const Inputs& x) { return with_class_row(x[0], x[1], Tensor(), spans); });
   expect_gradients({in[0]}, [&](const Inputs& x) {
-    return with_class_row(x[0], in[1].detach(), in[2].detach(), spans) * with_class_row(x[0], in[1].detach(), in[2].detach(), spans);
+    return with_class_row(x[0], in[1].detach(), in[2].detach(), spans) *
+           with_class_row(x[0], in[1].detach(), in[2].detach(), spans);
   });
-  const Tensor y = with_class_row(Tensor::from({1, 2}, {2, 1}), Tensor::from({9}, {1}), Tensor::from({10, 20}, {2, 1}), Spans::dense(2, 2));
+  const Tensor y = with_class_row(Tensor::from({1, 2}, {2, 1}), Tensor::from({9}, {1}), Tensor::from({10, 20}, {2, 1}),
+                                  Spans::dense(2, 2));
   expect_values(y, {19, 21, 19, 22});
 }
 

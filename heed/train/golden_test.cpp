@@ -1,9 +1,10 @@
 // Optimizer steps and loss curves of whole models against PyTorch.
+#include "heed/models/golden.h"
+
 #include <optional>
 
 #include "heed/models/decoder.h"
 #include "heed/models/encoder_decoder.h"
-#include "heed/models/golden.h"
 #include "heed/train/optimizer.h"
 
 namespace heed::train {
@@ -35,7 +36,8 @@ struct NamedKind {
 };
 
 TEST(GoldenTraining, OptimizerSteps) {
-  for (const NamedKind& k : {NamedKind{"adam", OptimizerKind::kAdam}, {"adamw", OptimizerKind::kAdamW}, {"sgd", OptimizerKind::kSgd}}) {
+  for (const NamedKind& k :
+       {NamedKind{"adam", OptimizerKind::kAdam}, {"adamw", OptimizerKind::kAdamW}, {"sgd", OptimizerKind::kSgd}}) {
     SCOPED_TRACE(k.name);
     Golden g(std::string("optimizer_") + k.name);
     nn::Parameters parameters;
@@ -58,7 +60,8 @@ TEST(GoldenTraining, OptimizerSteps) {
 
 // Twenty losses, each taken before its step.
 template <class LossOf>
-void expect_curve(Golden& g, const nn::Parameters& parameters, const OptimizerConfig& config, const std::string& name, LossOf loss_of) {
+void expect_curve(Golden& g, const nn::Parameters& parameters, const OptimizerConfig& config, const std::string& name,
+                  LossOf loss_of) {
   Optimizer optimizer(parameters, config);
   std::vector<float> losses;
   for (int64_t step = 0; step < g.integer("steps"); ++step) {

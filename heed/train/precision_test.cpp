@@ -21,7 +21,8 @@ models::PairBatch batch_of_step(int step) {
   for (int s = 0; s < 8; ++s) {
     lengths.push_back(4 + static_cast<int64_t>(random.below(8)));
     std::vector<int32_t> words;
-    for (int64_t i = 0; i < lengths.back(); ++i) words.push_back(2 + static_cast<int32_t>(random.below(kVocabulary - 2)));
+    for (int64_t i = 0; i < lengths.back(); ++i)
+      words.push_back(2 + static_cast<int32_t>(random.below(kVocabulary - 2)));
     batch.source.ids.insert(batch.source.ids.end(), words.begin(), words.end());
     std::reverse(words.begin(), words.end());
     batch.labels.insert(batch.labels.end(), words.begin(), words.end());

@@ -169,8 +169,8 @@ TEST(Training, AStepTakesNothingFromTheSystem) {
   const int64_t before = news_so_far();
   ::operator delete(::operator new(8));
   EXPECT_EQ(news_so_far() - before, 1);  // the counter counts
-  for (const PositionKind kind : {PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned, PositionKind::kRotary,
-                                  PositionKind::kAlibi, PositionKind::kT5}) {
+  for (const PositionKind kind : {PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned,
+                                  PositionKind::kRotary, PositionKind::kAlibi, PositionKind::kT5}) {
     SCOPED_TRACE(nn::name_of(kind));
     expect_no_allocation(Translator(small_model(kind, 0.1f)));
     expect_no_allocation(LanguageModel(small_model(kind, 0.1f)));
@@ -241,14 +241,17 @@ TEST(Training, AccumulatedPartsAreTheWholeBatch) {
   int64_t row = 0;
   for (uint32_t s = 0; s < 3; ++s) {
     const std::vector<int64_t> length{lengths[s]};
-    const auto cut = [&](const std::vector<int32_t>& all) { return std::vector<int32_t>(all.begin() + row, all.begin() + row + lengths[s]); };
+    const auto cut = [&](const std::vector<int32_t>& all) {
+      return std::vector<int32_t>(all.begin() + row, all.begin() + row + lengths[s]);
+    };
     const models::TokenBatch batch{cut(ids), Spans(length, s)};
     const std::vector<int32_t> own = cut(labels);
     parts.loss(batch, own, {.scale = 0.01f}, training(1)).loss.backward();
     row += lengths[s];
   }
   for (const nn::Parameter& p : whole.parameters.list()) {
-    const std::vector<float> expected = p.tensor.grad().to_vector(), found = parts.parameters[p.name].grad().to_vector();
+    const std::vector<float> expected = p.tensor.grad().to_vector(),
+                             found = parts.parameters[p.name].grad().to_vector();
     for (size_t i = 0; i < expected.size(); ++i) ASSERT_NEAR(found[i], expected[i], 2e-6f) << p.name;
   }
 }
