@@ -6,6 +6,10 @@ find_package(hwy REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(PNG REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(tomlplusplus REQUIRED)
+find_package(PkgConfig REQUIRED)
+pkg_check_modules(sentencepiece REQUIRED IMPORTED_TARGET GLOBAL sentencepiece)
 
 # The flags of heed's own sources; programs that link heed do not inherit them.
 add_library(heed_flags INTERFACE)

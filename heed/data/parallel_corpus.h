@@ -1,0 +1,52 @@
+// Sentence pairs from two lists of files or from TSV, checked line by line.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "heed/data/lines.h"
+
+namespace heed::data {
+
+enum class BadLines { kSkip, kRefuse };
+
+struct CorpusConfig {
+  std::vector<std::string> src, tgt;  // as many lines on both sides, or an error with both counts
+  std::vector<std::string> tsv;       // instead of the two: source<TAB>target
+  BadLines bad_lines = BadLines::kSkip;
+  int64_t max_bytes = 100'000;  // of one line: what is longer is no sentence
+};
+
+// What was left out, with the first places of each kind for the message: "train.en:17".
+struct BadLineCount {
+  int64_t count = 0;
+  std::vector<std::string> first;  // at most 3
+};
+struct CorpusReport {
+  int64_t pairs = 0;  // read and good
+  BadLineCount empty, too_long, not_utf8, no_tab;
+  std::string text() const;  // "29,000 pairs; skipped 3 empty (train.en:17, ...), 1 not UTF-8 (...)"
+};
+
+struct SentencePair {
+  std::string source, target;
+};
+
+class ParallelCorpus {
+ public:
+  explicit ParallelCorpus(CorpusConfig config);
+  // The next good pair. With kRefuse a bad line is an error that names its place; unequal line counts always are
+  // (the rest of the longer side is counted first).
+  bool next(SentencePair& pair);
+  const CorpusReport& report() const { return report_; }
+  double progress() const;
+
+ private:
+  CorpusConfig config_;
+  std::vector<LineReader> readers_;  // source and target, or the TSV
+  CorpusReport report_;
+};
+
+}  // namespace heed::data

@@ -1,0 +1,41 @@
+// Text <-> ids. A tokenizer is read-only once made, and may be used from many threads.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed::text {
+
+// Ids that stand for no text. The decoder of a translator starts with pad, as Marian's does.
+struct SpecialIds {
+  int32_t eos = 0, unk = 1, pad = 2;
+};
+
+class Tokenizer {
+ public:
+  virtual ~Tokenizer() = default;
+  // Without eos. Invalid UTF-8 is replaced, never an error.
+  virtual std::vector<int32_t> encode(std::string_view text) const = 0;
+  // Special ids leave no trace; ids outside of the vocabulary are an error.
+  virtual std::string decode(std::span<const int32_t> ids) const = 0;
+  // How one id is shown to people: "▁cat".
+  virtual std::string piece(int32_t id) const = 0;
+  virtual int64_t size() const = 0;
+  virtual SpecialIds special() const = 0;
+};
+
+// The two sides of a translator: one and the same tokenizer where the vocabulary is shared.
+struct TokenizerPair {
+  std::shared_ptr<const Tokenizer> source, target;
+  bool shared() const { return source == target; }
+};
+
+// From a model directory, by the files that it holds: source.spm, target.spm, vocab.json (Marian's), or heed's own
+// byte_tokenizer.json. The message of an error names the file and what it lacks.
+TokenizerPair load_tokenizers(const std::string& folder);
+
+}  // namespace heed::text

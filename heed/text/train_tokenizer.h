@@ -1,0 +1,37 @@
+// Tokenizers made from the lines of a corpus.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "heed/text/tokenizer.h"
+
+namespace heed::text {
+
+enum class TokenizerKind { kBpe, kUnigram, kWord, kChar, kByte };
+TokenizerKind tokenizer_kind(const std::string& name);  // "bpe", ...; an unknown name is an error with the nearest
+const std::vector<std::string>& tokenizer_kind_names();
+
+struct TokenizerConfig {
+  TokenizerKind kind = TokenizerKind::kBpe;
+  int64_t vocabulary = 8000;   // with the special ids; word and char may end below it, byte has its own
+  bool joint = true;           // one vocabulary for both sides
+  std::string normalization = "identity";  // SentencePiece's: identity, nfkc, nmt_nfkc, nfkc_cf, nmt_nfkc_cf
+  double character_coverage = 1.0;
+  int64_t max_lines = 2'000'000;  // a larger corpus is sampled evenly
+  uint64_t seed = 1;
+};
+
+// Gives the next line, or false at the end.
+using LineSource = std::function<bool(std::string& line)>;
+// What the lines cannot fill ("vocabulary larger than the data allows") is an error with the largest possible number.
+// The same lines and config give the same bytes.
+struct TrainedTokenizers {
+  TokenizerPair pair;
+  std::vector<std::pair<std::string, std::string>> files;  // names and contents, for the model directory
+};
+TrainedTokenizers train_tokenizers(const TokenizerConfig& config, const LineSource& source, const LineSource& target);
+
+}  // namespace heed::text
