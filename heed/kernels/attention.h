@@ -22,6 +22,9 @@ struct HeadsOut {
 struct Attention {
   int64_t sequences;
   const int32_t *q_offsets, *k_offsets;  // (sequences + 1) rows where each sequence starts
+  // Where given, key j of the offsets and its value are row k_rows[j] of k and v, so that sequences of a cache share
+  // what they have in common. Forward only.
+  const int32_t* k_rows = nullptr;
   int64_t heads, kv_heads;               // heads % kv_heads == 0; head h reads kv head h / (heads / kv_heads)
   int64_t D, Dv;                         // of one head
   float scale;

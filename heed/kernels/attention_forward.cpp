@@ -55,6 +55,22 @@ struct KeysValues {
   Rows keys, values;
 };
 
+// The keys and values of a head that `readers` queries read, in place or in the room.
+KeysValues keys_values(const Head& h, const AttentionForward& f, int64_t readers, const Room& room) {
+  const Attention& a = *h.a;
+  if (a.k_rows) {
+    const int32_t* index = a.k_rows + h.k_row;
+    const Rows keys{room.keys, round_up(a.D, kWidth), h.seen, a.D}, values{room.values, round_up(a.Dv, kWidth), h.seen, a.Dv};
+    gather_rows({place(f.k, 0, h.kv_head * a.D), f.k.ld, h.seen, a.D}, index, room.keys, keys.ld);
+    gather_rows({place(f.v, 0, h.kv_head * a.Dv), f.v.ld, h.seen, a.Dv}, index, room.values, values.ld);
+    return {keys, values};
+  }
+  const Rows keys{place(f.k, h.k_row, h.kv_head * a.D), f.k.ld, h.seen, a.D};
+  const Rows values{place(f.v, h.k_row, h.kv_head * a.Dv), f.v.ld, h.seen, a.Dv};
+  return {readers <= kInPlace ? keys : rows_for_product(keys, readers, room.keys),
+          rows_for_product(values, readers, room.values)};
+}
+
 void forward_block(const Head& h, const Block& b, const AttentionForward& f, const KeysValues& kv, const Room& room) {
   const Attention& a = *h.a;
   const Rows out{room.out, round_up(a.Dv, kWidth), b.rows, a.Dv};
@@ -98,7 +114,7 @@ void announce_queries(const Attention& a, const AttentionForward& f, int64_t hea
 // Asks for what a piece of work touches first.
 void announce(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, Ahead& ahead) {
   const Head h = head_of(a, span.sequence, kv_head * (a.heads / a.kv_heads));
-  const int64_t keys = std::min(h.seen, kAnnounced);
+  const int64_t keys = a.k_rows ? 0 : std::min(h.seen, kAnnounced);
   ahead.add(place(f.v, h.k_row, kv_head * a.Dv), f.v.ld, keys, a.Dv);
   ahead.add(place(f.k, h.k_row, kv_head * a.D), f.k.ld, keys, a.D);
   announce_queries(a, f, h.head, h.q_row + span.first, std::min(kQueryBlock, span.last - span.first), ahead);
@@ -108,10 +124,7 @@ void forward_span(const Attention& a, const AttentionForward& f, const Span& spa
                   Ahead& ahead) {
   const int64_t group = a.heads / a.kv_heads;
   Head h = head_of(a, span.sequence, kv_head * group);
-  const int64_t readers = (span.last - span.first) * group;
-  const Rows keys{place(f.k, h.k_row, kv_head * a.D), f.k.ld, h.seen, a.D};
-  const Rows values{place(f.v, h.k_row, kv_head * a.Dv), f.v.ld, h.seen, a.Dv};
-  const KeysValues kv{readers <= kInPlace ? keys : rows_for_product(keys, readers, room.keys), rows_for_product(values, readers, room.values)};
+  const KeysValues kv = keys_values(h, f, (span.last - span.first) * group, room);
   for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
     h = head_of(a, span.sequence, head);
     h.ahead = &ahead;

@@ -92,8 +92,13 @@ void write_weights(const View& v, int64_t seen, float* to) {
 
 void look_at_weights(const Attention& a, const AttentionLook& look) {
   const Head h = head_of(a, look.sequence, look.head);
-  const Rows keys{place(look.k, h.k_row, h.kv_head * a.D), look.k.ld, h.seen, a.D};
   const Scratch<float> memory((a.D + kKeyTile) * kQueryBlock), line(line_floats(h.nq, h.nk));
+  const Scratch<float> gathered(a.k_rows ? h.seen * round_up(a.D, kWidth) : 0);
+  Rows keys{place(look.k, a.k_rows ? 0 : h.k_row, h.kv_head * a.D), look.k.ld, h.seen, a.D};
+  if (a.k_rows) {
+    gather_rows(keys, a.k_rows + h.k_row, gathered.data(), round_up(a.D, kWidth));
+    keys = {gathered.data(), round_up(a.D, kWidth), h.seen, a.D};
+  }
   for (int64_t row = 0; row < look.rows; row += kQueryBlock) {
     View v{&look, h, block_of(look.first + row, look.first + look.rows), keys, memory.data(),
            memory.data() + a.D * kQueryBlock};

@@ -187,6 +187,15 @@ inline void copy_rows(const Rows& from, float* to, int64_t to_row, float scale =
   }
 }
 
+// Rows index[0], index[1], ... of `from` one below the other, as copy_rows lays them.
+inline void gather_rows(const Rows& from, const int32_t* index, float* to, int64_t to_row) {
+  constexpr int64_t kAheadRows = 8;
+  for (int64_t r = 0; r < from.rows; ++r) {
+    if (r + kAheadRows < from.rows) __builtin_prefetch(from.data + index[r + kAheadRows] * from.ld);
+    copy_rows({from.data + index[r] * from.ld, 0, 1, from.columns}, to + r * to_row, to_row);
+  }
+}
+
 // Where rows that serve as B lie: in place when they need no padding and are read few times, else copied,
 // since rows far apart share few sets of the first cache.
 inline Rows rows_for_product(const Rows& from, int64_t readers, float* room) {

@@ -28,7 +28,7 @@ struct TokenEmbedding {
   // `side` tells the source's dropout from the target's where they share the table.
   Tensor operator()(const TokenBatch& batch, const nn::PositionEncoding& positions, const nn::Context& context,
                     uint64_t side = 0) const {
-    EmbeddingArgs args{scale, positions.table(batch.spans.longest()), batch.spans.positions()};
+    EmbeddingArgs args{scale, positions.table(batch.spans.positions_end()), batch.spans.positions()};
     const Tensor x = embedding(table, batch.ids, args);  // (T, C)
     return heed::dropout(x, batch.spans, context.dropout(dropout, place + side));
   }

@@ -30,6 +30,18 @@ Tensor EncoderDecoder::body(const nn::StackInput& source, const nn::StackInput& 
   return decoder.forward(in, context);  // (T', C)
 }
 
+Tensor EncoderDecoder::encode(const TokenBatch& source, const nn::Context& context) const {
+  return encoder.forward({source_embedding(source, encoder.positions, context, 0), source.spans}, context);
+}
+
+Tensor EncoderDecoder::next_hidden(const TokenBatch& tokens, const nn::StepCache& cache,
+                                   const nn::Context& context) const {
+  nn::StackInput in{target_embedding(tokens, decoder.positions, context, 1), tokens.spans};
+  in.causal = true;
+  in.cache = &cache;
+  return decoder.forward(in, context);
+}
+
 Tensor EncoderDecoder::hidden(const PairBatch& batch, const nn::Context& context) const {
   const Tensor source = source_embedding(batch.source, encoder.positions, context, 0);
   const Tensor target = target_embedding(batch.target, decoder.positions, context, 1);

@@ -15,6 +15,9 @@ class EncoderDecoder {
 
   // Stacks alone, on features: source (T, C), target (T', C) -> (T', C).
   Tensor body(const nn::StackInput& source, const nn::StackInput& target, const nn::Context& context) const;
+  Tensor encode(const TokenBatch& source, const nn::Context& context) const;  // (T, C)
+  // Decoding: the next tokens of sequences whose earlier ones and whose sources the cache remembers. (new tokens, C)
+  Tensor next_hidden(const TokenBatch& tokens, const nn::StepCache& cache, const nn::Context& context) const;
   Tensor hidden(const PairBatch& batch, const nn::Context& context) const;  // (T', C)
   Tensor logits(const PairBatch& batch, const nn::Context& context) const;  // (T', V)
   LossResult loss(const PairBatch& batch, const LossArgs& args, const nn::Context& context) const;

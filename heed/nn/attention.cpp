@@ -23,9 +23,13 @@ Tensor MultiHeadAttention::self(const Tensor& x, const AttentionSpans& spans, co
   const Tensor qkv = linear_side_by_side(x, in);                               // (T, (H + 2 H_kv) D)
   Tensor q = columns(qkv, 0, q_size);                                          // (T, H D)
   Tensor k = columns(qkv, q_size, q_size + kv_size);                           // (T, H_kv D)
-  const Tensor v = columns(qkv, q_size + kv_size, q_size + 2 * kv_size);       // (T, H_kv D)
+  Tensor v = columns(qkv, q_size + kv_size, q_size + 2 * kv_size);             // (T, H_kv D)
   q = positions.rotate(q, heads, spans.queries);
-  k = positions.rotate(k, kv_heads, spans.keys);
+  k = positions.rotate(k, kv_heads, spans.queries);
+  if (spans.cache) {
+    spans.cache->write(k, v);
+    k = spans.cache->keys, v = spans.cache->values;
+  }
   AttentionArgs args = arguments(spans, context);
   positions.bias_scores(args);
   return attend(q, k, v, args, context);
@@ -34,9 +38,17 @@ Tensor MultiHeadAttention::self(const Tensor& x, const AttentionSpans& spans, co
 Tensor MultiHeadAttention::cross(const Tensor& x, const Tensor& memory, const AttentionSpans& spans,
                                  const Context& context) const {
   const Tensor q = linear(x, in[0]);                                                    // (T, H D)
+  const AttentionArgs args = arguments(spans, context);
+  if (spans.cache) return attend(q, spans.cache->keys, spans.cache->values, args, context);
   const Tensor kv = linear_side_by_side(memory, std::span(in).subspan(1));              // (T', 2 H_kv D)
   const int64_t kv_size = kv_heads * head_size;
-  return attend(q, columns(kv, 0, kv_size), columns(kv, kv_size, 2 * kv_size), arguments(spans, context), context);
+  return attend(q, columns(kv, 0, kv_size), columns(kv, kv_size, 2 * kv_size), args, context);
+}
+
+void MultiHeadAttention::remember(const Tensor& memory, const LayerCache& cache) const {
+  const Tensor kv = linear_side_by_side(memory, std::span(in).subspan(1));              // (T', 2 H_kv D)
+  const int64_t kv_size = kv_heads * head_size;
+  cache.write(columns(kv, 0, kv_size), columns(kv, kv_size, 2 * kv_size));
 }
 
 AttentionArgs MultiHeadAttention::arguments(const AttentionSpans& spans, const Context& context) const {
@@ -44,7 +56,8 @@ AttentionArgs MultiHeadAttention::arguments(const AttentionSpans& spans, const C
   args.heads = heads;
   args.kv_heads = kv_heads;
   args.q_spans = spans.queries;
-  args.k_spans = spans.keys;
+  args.k_spans = spans.cache ? spans.cache->rows->seen : spans.keys;
+  if (spans.cache) args.k_rows = spans.cache->rows->where;
   args.causal = spans.causal;
   args.dropout = context.dropout(weight_dropout, place);
   return args;

@@ -17,9 +17,10 @@ EncoderBlock::EncoderBlock(const Scope& scope, const StackConfig& config)
 Tensor EncoderBlock::forward(const Tensor& input, const StackInput& in, const PositionEncoding& positions,
                              const Context& context) const {
   Tensor x = input;  // (T, C)
+  const LayerCache* cache = in.cache ? &in.cache->self[static_cast<size_t>(number)] : nullptr;
   if (with_attention) {
     x = self_attn_layer.around(x, in.spans, context, [&](const Tensor& h) {
-      return self_attn.self(h, {in.spans, in.spans, in.causal}, positions, context);
+      return self_attn.self(h, {in.spans, in.spans, in.causal, cache}, positions, context);
     });
   }
   if (with_feed_forward) {
@@ -47,13 +48,16 @@ DecoderBlock::DecoderBlock(const Scope& scope, const StackConfig& config)
 Tensor DecoderBlock::forward(const Tensor& input, const StackInput& in, const PositionEncoding& positions,
                              const Context& context) const {
   Tensor x = input;  // (T, C)
+  const LayerCache* cache = in.cache ? &in.cache->self[static_cast<size_t>(number)] : nullptr;
   if (with_attention) {
     x = self_attn_layer.around(x, in.spans, context, [&](const Tensor& h) {
-      return self_attn.self(h, {in.spans, in.spans, in.causal}, positions, context);
+      return self_attn.self(h, {in.spans, in.spans, in.causal, cache}, positions, context);
     });
   }
+  const LayerCache* cross_cache = in.cache ? &in.cache->cross[static_cast<size_t>(number)] : nullptr;
   x = cross_attn_layer.around(x, in.spans, context, [&](const Tensor& h) {
-    return cross_attn.cross(h, in.memory, {in.spans, in.memory_spans, false}, context);
+    const Spans& queries = in.cache ? in.cache->cross_queries : in.spans;
+    return cross_attn.cross(h, in.memory, {queries, in.memory_spans, false, cross_cache}, context);
   });
   if (with_feed_forward) {
     x = feed_forward_layer.around(x, in.spans, context,

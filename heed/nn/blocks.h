@@ -15,6 +15,8 @@ struct StackInput {
   bool causal = false;
   Tensor memory = {};   // (T', C) the encoder's output, for decoder blocks
   Spans memory_spans = {};
+  // Decoding: what earlier steps left behind. x holds the new tokens alone, spans their positions.
+  const StepCache* cache = nullptr;
 };
 
 struct EncoderBlock {
@@ -23,6 +25,7 @@ struct EncoderBlock {
   SubLayer self_attn_layer, feed_forward_layer;
   bool with_attention = true, with_feed_forward = true;
   std::string path;
+  int64_t number = 0;  // in its stack
 
   EncoderBlock(const Scope& scope, const StackConfig& config);
   Tensor forward(const Tensor& x, const StackInput& in, const PositionEncoding& positions, const Context& context) const;
@@ -34,6 +37,7 @@ struct DecoderBlock {
   SubLayer self_attn_layer, cross_attn_layer, feed_forward_layer;
   bool with_attention = true, with_feed_forward = true;
   std::string path;
+  int64_t number = 0;
 
   DecoderBlock(const Scope& scope, const StackConfig& config);
   Tensor forward(const Tensor& x, const StackInput& in, const PositionEncoding& positions, const Context& context) const;

@@ -41,8 +41,8 @@ Tensor PositionEncoding::table(int64_t longest) const {
 
 Tensor PositionEncoding::rotate(const Tensor& x, int64_t heads, const Spans& spans) const {
   if (config_.positions.kind != PositionKind::kRotary) return x;
-  if (!rotary_.cos || rotary_.cos.rows() < spans.longest()) {
-    const int64_t P = room_for(spans.longest()), D = config_.head_size();
+  if (!rotary_.cos || rotary_.cos.rows() < spans.positions_end()) {
+    const int64_t P = room_for(spans.positions_end()), D = config_.head_size();
     rotary_ = {Tensor::empty({P, D / 2}), Tensor::empty({P, D / 2}), config_.positions.rotary_interleaved};
     kernels::rotary_tables(rotary_.cos.data(), rotary_.sin.data(), P, D, config_.positions.rotary_base);
   }

@@ -18,7 +18,7 @@ struct Stack {
       : config(stack_config), path(scope.path()) {
     config.check();
     positions = PositionEncoding(scope / "positions", config, bidirectional);
-    for (int64_t i = 0; i < config.layers; ++i) blocks.emplace_back(scope / "layers" / i, config);
+    for (int64_t i = 0; i < config.layers; ++i) blocks.emplace_back(scope / "layers" / i, config).number = i;
     if (config.final_norm) final_norm = Norm(scope / "norm", config);
   }
 

@@ -14,6 +14,7 @@ kernels::Attention kernel_args(const Tensor& q, const Tensor& v, const Attention
   k.sequences = a.q_spans.count();
   k.q_offsets = a.q_spans.offsets();
   k.k_offsets = a.k_spans.offsets();
+  k.k_rows = a.k_rows ? a.k_rows->data() : nullptr;
   k.heads = a.heads;
   k.kv_heads = a.kv_heads;
   k.D = q.cols() / a.heads;
@@ -49,6 +50,16 @@ void check_mask(const AttentionArgs& a) {
     fail("[attention] a mask of {}: its strides reach {}", std::min(keep, added), reach);
 }
 
+void check_key_rows(const Tensor& k, const AttentionArgs& a) {
+  if (static_cast<int64_t>(a.k_rows->size()) != a.k_spans.tokens()) {
+    fail("[attention] {} rows of keys for spans of {}", a.k_rows->size(), a.k_spans.tokens());
+  }
+  for (const int32_t row : *a.k_rows) {
+    if (row < 0 || row >= k.rows()) fail("[attention] key row {} of {}", row, k.rows());
+  }
+  if (grad_enabled()) fail("[attention] a cache has no gradients: expected a no-grad scope");
+}
+
 void check_heads(const Tensor& q, const Tensor& k, const AttentionArgs& a) {
   if (a.heads <= 0 || a.kv_heads <= 0 || a.heads % a.kv_heads != 0) {
     fail("[attention] {} heads over {} key heads: expected a multiple", a.heads, a.kv_heads);
@@ -56,7 +67,7 @@ void check_heads(const Tensor& q, const Tensor& k, const AttentionArgs& a) {
   if (q.cols() % a.heads != 0) fail("[attention] {} features by {} heads: not divisible", q.cols(), a.heads);
   check_columns("attention", "keys", k, q.cols() / a.heads * a.kv_heads);
   check_rows("attention", "queries", q, a.q_spans.tokens());
-  check_rows("attention", "keys", k, a.k_spans.tokens());
+  a.k_rows ? check_key_rows(k, a) : check_rows("attention", "keys", k, a.k_spans.tokens());
   if (a.q_spans.count() != a.k_spans.count()) {
     fail("[attention] {} sequences of queries, {} of keys", a.q_spans.count(), a.k_spans.count());
   }

@@ -105,6 +105,7 @@ struct AttentionArgs {
   float scale = 0;  // 0: 1 / sqrt(size of one head)
   bool causal = false;
   std::shared_ptr<const std::vector<int32_t>> key_lengths;
+  std::shared_ptr<const std::vector<int32_t>> k_rows;  // of a cache: key j of k_spans is this row of k and v; no gradients
   struct Mask {
     std::shared_ptr<const std::vector<uint8_t>> keep;
     Tensor add;  // constant

@@ -82,8 +82,8 @@ Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& table, const Sp
   if (heads <= 0 || x.cols() % heads != 0) fail("[rotary] {} features by {} heads: not divisible", x.cols(), heads);
   const int64_t D = x.cols() / heads;
   if (turned > D) fail("[rotary] the table turns {} features: a head has {}", turned, D);
-  if (spans.longest() > table.cos.rows()) {
-    fail("[rotary] a sequence of {}: the table has {} positions", spans.longest(), table.cos.rows());
+  if (spans.positions_end() > table.cos.rows()) {
+    fail("[rotary] a sequence of {}: the table has {} positions", spans.positions_end(), table.cos.rows());
   }
   kernels::Rotary r{T, heads, D, turned, table.cos.data(), table.sin.data(), spans.positions(), table.interleaved, false};
   Tensor y = Tensor::empty(x.shape());

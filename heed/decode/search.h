@@ -1,0 +1,68 @@
+// Which tokens to go on with. Knows ids and their probabilities, neither text nor model.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+namespace heed::decode {
+
+struct SearchConfig {
+  int64_t beam = 5;           // hypotheses kept; 1 is greedy
+  int64_t nbest = 1;          // given back, at most beam
+  double length_penalty = 1;  // score = log p / length^penalty; 0 does not mind short ones
+  int64_t max_length = 0;     // tokens out; 0: by the length of the source
+  // Sampling instead of a search: the beam is 1 then.
+  bool sample = false;
+  double temperature = 1, top_p = 1;
+  int64_t top_k = 0;  // 0: all
+  uint64_t seed = 1;
+
+  int64_t limit(int64_t source_tokens) const { return max_length > 0 ? max_length : 3 * source_tokens + 30; }
+  void check() const;
+};
+
+struct Hypothesis {
+  std::vector<int32_t> ids;    // without eos
+  double log_probability = 0;  // of the ids and the eos
+  double score = 0;
+  bool ended = false;  // false: the limit came first
+};
+
+// What a model says about the next token of one hypothesis: the likeliest ids, best first.
+struct Candidates {
+  std::span<const int32_t> ids;  // -1: no more
+  std::span<const float> log_probs;
+};
+
+// Each hypothesis after a step: which one it goes on from, and the token that it adds.
+struct Continuation {
+  int64_t parent;
+  int32_t token;
+};
+
+// The search for one sentence. Starts with one empty hypothesis.
+class BeamSearch {
+ public:
+  BeamSearch(const SearchConfig& config, int64_t limit, int32_t eos) : config_(config), limit_(limit), eos_(eos) {}
+
+  // Candidates of each live hypothesis, in order.
+  std::vector<Continuation> advance(std::span<const Candidates> of_each);
+  // Among so many, enough are not eos.
+  static int64_t wanted_candidates(const SearchConfig& config) { return 2 * config.beam; }
+  bool done() const { return done_; }
+  std::vector<Hypothesis> best() const;  // the best first, nbest at most
+
+ private:
+  double score(double log_probability, int64_t length) const;
+  void end(Hypothesis hypothesis, bool with_eos);
+  void finish_when_settled();
+
+  SearchConfig config_;
+  int64_t limit_;
+  int32_t eos_;
+  std::vector<Hypothesis> live_{1}, ended_;
+  bool done_ = false;
+};
+
+}  // namespace heed::decode

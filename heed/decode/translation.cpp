@@ -1,0 +1,177 @@
+#include "heed/decode/translation.h"
+
+#include <algorithm>
+#include <iterator>
+#include <limits>
+
+#include "heed/base/error.h"
+#include "heed/decode/sampling.h"
+#include "heed/kernels/top_k.h"
+
+namespace heed::decode {
+namespace {
+
+using Rows = std::vector<int32_t>;
+
+int64_t key_width(const models::EncoderDecoder& model) {
+  return model.config.decoder.key_heads() * model.config.decoder.head_size();
+}
+
+void append(Rows& to, const Rows& from) { to.insert(to.end(), from.begin(), from.end()); }
+
+// The rows of all hypotheses, each once, in order.
+Rows rows_of(const std::vector<Rows>& hypotheses) {
+  Rows all;
+  for (const Rows& rows : hypotheses) append(all, rows);
+  std::sort(all.begin(), all.end());
+  all.erase(std::unique(all.begin(), all.end()), all.end());
+  return all;
+}
+
+}  // namespace
+
+Translation::Translation(const models::EncoderDecoder& model, const SearchConfig& config, const DecodeIds& ids)
+    : model_(model),
+      config_(config),
+      ids_(ids),
+      self_(model.config.decoder.layers, key_width(model)),
+      cross_(model.config.decoder.layers, key_width(model)) {
+  config_.check();
+}
+
+int64_t Translation::hypotheses() const {
+  int64_t n = 0;
+  for (const Running& r : running_) n += static_cast<int64_t>(r.next.size());
+  return n;
+}
+
+void Translation::join(const std::vector<Request>& requests) {
+  if (requests.empty()) return;
+  const NoGrad no_grad;
+  models::TokenBatch source;
+  std::vector<int64_t> lengths;
+  for (const Request& request : requests) {
+    if (request.source.empty()) fail("[translate] sentence {} has no tokens, expected at least its end", request.number);
+    append(source.ids, request.source);
+    lengths.push_back(static_cast<int64_t>(request.source.size()));
+  }
+  source.spans = Spans(lengths);
+  const Tensor memory = model_.encode(source, {});  // (T, C)
+  nn::CacheRows rows;
+  rows.added = cross_.take(source.spans.tokens());
+  const std::vector<nn::LayerCache> layers = cross_.layers(rows);
+  for (size_t i = 0; i < layers.size(); ++i) model_.decoder.blocks[i].cross_attn.remember(memory, layers[i]);
+
+  auto row = rows.added.begin();
+  for (const Request& request : requests) {
+    const int64_t tokens = static_cast<int64_t>(request.source.size());
+    Rows start{ids_.start};
+    append(start, request.prefix);
+    const int64_t limit = std::max<int64_t>(1, config_.limit(tokens) - static_cast<int64_t>(request.prefix.size()));
+    running_.push_back({request, BeamSearch(config_, limit, ids_.eos), {row, row + tokens}, {{}}, {start}});
+    row += tokens;
+  }
+}
+
+// Rows are taken and listed hypothesis by hypothesis; those of a sentence stand together and look at one memory.
+Tensor Translation::next_logits() {
+  models::TokenBatch tokens;
+  std::vector<int64_t> lengths, positions, seen, queries, memories;
+  Rows self_rows, cross_rows, last;
+  for (const Running& r : running_) {
+    for (const Rows& next : r.next) append(tokens.ids, next);
+  }
+  nn::CacheRows self, cross;
+  self.added = self_.take(static_cast<int64_t>(tokens.ids.size()));
+  auto row = self.added.begin();
+  for (Running& r : running_) {
+    const auto first = row;
+    for (size_t h = 0; h < r.next.size(); ++h) {
+      const int64_t n = static_cast<int64_t>(r.next[h].size());
+      lengths.push_back(n);
+      positions.push_back(static_cast<int64_t>(r.past[h].size()));
+      r.past[h].insert(r.past[h].end(), row, row + n);
+      row += n;
+      append(self_rows, r.past[h]);
+      seen.push_back(static_cast<int64_t>(r.past[h].size()));
+      last.push_back(static_cast<int32_t>(row - self.added.begin()) - 1);
+    }
+    queries.push_back(row - first);
+    memories.push_back(static_cast<int64_t>(r.memory.size()));
+    append(cross_rows, r.memory);
+  }
+  tokens.spans = Spans::from_positions(lengths, positions);
+  self.seen = Spans(seen), cross.seen = Spans(memories);
+  self.where = std::make_shared<const Rows>(std::move(self_rows));
+  cross.where = std::make_shared<const Rows>(std::move(cross_rows));
+  const nn::StepCache cache{self_.layers(self), cross_.layers(cross), Spans(queries)};
+  Tensor hidden = model_.next_hidden(tokens, cache, {});  // (T, C)
+  if (static_cast<int64_t>(last.size()) < hidden.rows()) hidden = select_rows(hidden, last);
+  return linear(hidden, model_.output);  // (hypotheses, V)
+}
+
+Translation::Choices Translation::choose(const Tensor& logits) const {
+  const int64_t V = logits.cols(), n = logits.rows();
+  for (const int32_t id : ids_.never) {
+    for (int64_t h = 0; h < n && id < V; ++h) logits.data()[h * V + id] = -std::numeric_limits<float>::infinity();
+  }
+  Choices choices{config_.sample ? 1 : std::min(V, BeamSearch::wanted_candidates(config_)), {}, {}};
+  choices.ids.resize(static_cast<size_t>(n * choices.k));
+  choices.log_probs.resize(choices.ids.size());
+  if (!config_.sample) {
+    kernels::top_k({n, V, choices.k, logits.data(), choices.ids.data(), choices.log_probs.data()});
+    return choices;
+  }
+  parallel_for(n, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t h = begin; h < end; ++h) {
+      const Running& r = running_[static_cast<size_t>(h)];  // one hypothesis a sentence
+      const SampleKey key{config_.seed, static_cast<uint32_t>(r.request.number), static_cast<uint32_t>(r.request.sample),
+                          static_cast<uint32_t>(r.past[0].size())};
+      const Sampled sampled = sample_token({logits.data() + h * V, static_cast<size_t>(V)}, config_, key);
+      choices.ids[static_cast<size_t>(h)] = sampled.id;
+      choices.log_probs[static_cast<size_t>(h)] = sampled.log_prob;
+    }
+  });
+  return choices;
+}
+
+std::vector<Answer> Translation::step() {
+  if (running_.empty()) return {};
+  const NoGrad no_grad;
+  const Choices choices = choose(next_logits());
+  const size_t k = static_cast<size_t>(choices.k);
+  std::vector<Answer> answers;
+  size_t at = 0;
+  for (Running& r : running_) {
+    std::vector<Candidates> candidates;
+    for (size_t h = 0; h < r.next.size(); ++h, at += k) {
+      candidates.push_back({std::span(choices.ids).subspan(at, k), std::span(choices.log_probs).subspan(at, k)});
+    }
+    go_on(r, r.search.advance(candidates));
+    if (!r.search.done()) continue;
+    cross_.give(r.memory);
+    answers.push_back({r.request.number, r.request.sample, r.search.best()});
+    for (Hypothesis& h : answers.back().best) {
+      h.ids.insert(h.ids.begin(), r.request.prefix.begin(), r.request.prefix.end());
+    }
+  }
+  std::erase_if(running_, [](const Running& r) { return r.search.done(); });
+  return answers;
+}
+
+void Translation::go_on(Running& r, const std::vector<Continuation>& continuations) {
+  const std::vector<Rows> before = std::move(r.past);
+  r.past.clear();
+  r.next.clear();
+  for (const Continuation& c : continuations) {
+    r.past.push_back(before[static_cast<size_t>(c.parent)]);
+    r.next.push_back({c.token});
+  }
+  // Rows that no hypothesis goes on with are free again.
+  const Rows was = rows_of(before), is = rows_of(r.past);
+  Rows unused;
+  std::set_difference(was.begin(), was.end(), is.begin(), is.end(), std::back_inserter(unused));
+  self_.give(unused);
+}
+
+}  // namespace heed::decode
