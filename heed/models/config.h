@@ -10,6 +10,15 @@ namespace heed::models {
 
 enum class Family { kEncoderDecoder, kEncoder, kDecoder };
 
+// Ids that stand for no text. A translator's decoder starts with `start`; -1: there is none.
+struct TokenIds {
+  int32_t start = 2, eos = 0, unk = 1, pad = 2;
+};
+// The head of a decoder layer's cross-attention that aligns words best.
+struct AlignmentHead {
+  int64_t layer = -1, head = 0;  // -1: not known, all heads of the last layer but one are averaged
+};
+
 struct ModelConfig {
   Family family = Family::kEncoderDecoder;
   nn::StackConfig encoder, decoder;  // the one that the family lacks is not read
@@ -21,6 +30,8 @@ struct ModelConfig {
   // Images: square, cut in square patches, read by an encoder with a class token.
   int64_t image_size = 0, patch_size = 0, channels = 1;
   int64_t classes = 0;
+  TokenIds tokens;
+  AlignmentHead alignment;
 
   const nn::StackConfig& main_stack() const { return family == Family::kEncoder ? encoder : decoder; }
   void check() const;

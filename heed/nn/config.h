@@ -16,6 +16,7 @@ enum class PositionKind { kNone, kSinusoidal, kLearned, kRotary, kAlibi, kT5 };
 struct PositionConfig {
   PositionKind kind = PositionKind::kSinusoidal;
   int64_t max_length = 512;  // rows of a learned table; the others grow as needed
+  bool halves = false;       // sinusoidal: all sines before all cosines, as Marian lays them
   double rotary_base = 10000;
   bool rotary_interleaved = false;
   int64_t t5_buckets = 32, t5_max_distance = 128;

@@ -48,6 +48,11 @@ Tensor Parameters::declare(const std::string& name, const Shape& shape, const In
 }
 
 void Parameters::allocate(uint64_t seed) {
+  allocate_for_loading();
+  for (const Parameter& p : list_) initialise(p, seed);
+}
+
+void Parameters::allocate_for_loading() {
   // No gap between parameters: those declared one after the other can be multiplied as one matrix.
   size_ = count();
   values_ = Buffer(size_);
@@ -58,7 +63,6 @@ void Parameters::allocate(uint64_t seed) {
     p.tensor.node()->offset = offset;
     Tensor(p.tensor).set_grad_storage(gradients_, offset);
     offset += p.tensor.numel();
-    initialise(p, seed);
   }
 }
 

@@ -34,6 +34,8 @@ class Parameters {
   Tensor declare(const std::string& name, const Shape& shape, const Init& init);
   // Gives all of them memory and starting values, which depend on (seed, name) alone.
   void allocate(uint64_t seed);
+  // Memory alone: every number is about to be read from a file.
+  void allocate_for_loading();
 
   const std::vector<Parameter>& list() const { return list_; }
   const Parameter* find(std::string_view name) const;

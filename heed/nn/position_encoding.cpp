@@ -34,7 +34,8 @@ Tensor PositionEncoding::table(int64_t longest) const {
   if (config_.positions.kind != PositionKind::kSinusoidal) return {};
   if (!sinusoids_ || sinusoids_.rows() < longest) {
     sinusoids_ = Tensor::empty({room_for(longest), config_.d_model});
-    sinusoidal(sinusoids_.data(), sinusoids_.rows(), config_.d_model);
+    const auto fill = config_.positions.halves ? sinusoidal_halves : sinusoidal;
+    fill(sinusoids_.data(), sinusoids_.rows(), config_.d_model);
   }
   return sinusoids_;
 }

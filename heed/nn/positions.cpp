@@ -27,6 +27,15 @@ void sinusoidal(float* out, int64_t length, int64_t dim) {
   }
 }
 
+void sinusoidal_halves(float* out, int64_t length, int64_t dim) {
+  std::vector<float> pairs(static_cast<size_t>(std::max<int64_t>(0, length) * std::max<int64_t>(0, dim)));
+  sinusoidal(pairs.data(), length, dim);
+  for (int64_t p = 0; p < length; ++p) {
+    const float* from = pairs.data() + p * dim;
+    for (int64_t c = 0; c < dim; ++c) out[p * dim + c / 2 + (c % 2 ? (dim + 1) / 2 : 0)] = from[c];
+  }
+}
+
 std::vector<Turn> sinusoidal_shift(int64_t k, int64_t dim) {
   if (dim < 1) fail("[sinusoidal_shift] dim {}: expected at least 1", dim);
   std::vector<Turn> turns;

@@ -10,6 +10,8 @@ namespace heed::nn {
 // PE(p, 2i) = sin(p * w_i), PE(p, 2i+1) = cos(p * w_i), w_i = sinusoidal_frequency(i, dim).
 // An odd dim ends with a sine alone. out: (length, dim), computed in double.
 void sinusoidal(float* out, int64_t length, int64_t dim);
+// The same numbers in Marian's order: all sines, then all cosines.
+void sinusoidal_halves(float* out, int64_t length, int64_t dim);
 // 10000^(-2 pair / dim), the angle by which a pair of features turns from one position to the next.
 double sinusoidal_frequency(int64_t pair, int64_t dim);
 

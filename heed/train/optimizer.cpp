@@ -1,5 +1,7 @@
 #include "heed/train/optimizer.h"
 
+#include <cmath>
+
 #include "heed/base/error.h"
 #include "heed/kernels/elementwise.h"
 #include "heed/kernels/optimizer.h"
@@ -33,14 +35,23 @@ Optimizer::Optimizer(const nn::Parameters& parameters, const OptimizerConfig& co
 }
 
 double Optimizer::step(double learning_rate) {
-  ++steps_;
   parameters_.finish_gradients();
   const double norm = kernels::norm2(parameters_.gradients(), parameters_.arena_size());
+  if (!std::isfinite(norm)) {
+    parameters_.clear_gradients();
+    return norm;
+  }
+  ++steps_;
   const bool clip = config_.clip_norm > 0 && norm > config_.clip_norm;
   const float grad_scale = clip ? static_cast<float>(config_.clip_norm / norm) : 1.0f;
   for (const Segment& segment : segments_) update(segment, static_cast<float>(learning_rate), grad_scale);
   parameters_.clear_gradients();
   return norm;
+}
+
+std::vector<float*> Optimizer::moments() const {
+  if (second_) return {first_.data(), second_.data()};
+  return {first_.data()};
 }
 
 void Optimizer::update(const Segment& s, float learning_rate, float grad_scale) {

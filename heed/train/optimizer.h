@@ -20,10 +20,14 @@ class Optimizer {
  public:
   Optimizer(const nn::Parameters& parameters, const OptimizerConfig& config);
 
-  // One update from the gradients that backward() left, which it then clears. Gives their norm before clipping.
+  // One update from the gradients that backward() left, which it then clears. Gives their norm before clipping; where
+  // that is not finite, nothing changed and the step does not count.
   double step(double learning_rate);
 
   int64_t steps() const { return steps_; }
+  // What a checkpoint holds besides the parameters: the moments, laid out like the arena (SGD has one).
+  std::vector<float*> moments() const;
+  void set_steps(int64_t steps) { steps_ = steps; }
 
  private:
   // Neighbours in the arena that decay alike.

@@ -21,7 +21,8 @@ void check(const Schedule& s, int64_t step) {
   if (!std::isfinite(s.peak) || !std::isfinite(s.minimum) || s.minimum < 0 || s.peak < s.minimum) {
     fail("[schedule] peak {} and minimum {}: expected 0 <= minimum <= peak", s.peak, s.minimum);
   }
-  if (s.kind != ScheduleKind::kConstant && s.total_steps <= s.warmup) {
+  const bool ends = s.kind == ScheduleKind::kCosine || s.kind == ScheduleKind::kLinear;
+  if (ends && s.total_steps <= s.warmup) {
     fail("[schedule] {} steps with a warm-up of {}: expected more steps than warm-up", s.total_steps, s.warmup);
   }
 }
@@ -38,13 +39,14 @@ double learning_rate(const Schedule& s, int64_t step) {
   }
   if (step < s.warmup) return s.peak * at / warmup;
   if (s.kind == ScheduleKind::kConstant) return s.peak;
+  if (s.kind == ScheduleKind::kSqrt) return std::max(s.minimum, s.peak * std::sqrt(std::max(1.0, warmup) / at));
   const double done = std::min(1.0, (at - warmup) / (static_cast<double>(s.total_steps) - warmup));
   const double left = s.kind == ScheduleKind::kLinear ? 1 - done : (1 + std::cos(std::numbers::pi * done)) / 2;
   return s.minimum + (s.peak - s.minimum) * left;
 }
 
 const std::vector<std::string>& schedule_kinds() {
-  static const std::vector<std::string> names = {"paper", "cosine", "linear", "constant"};
+  static const std::vector<std::string> names = {"paper", "cosine", "linear", "constant", "sqrt"};
   return names;
 }
 

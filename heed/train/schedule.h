@@ -1,4 +1,4 @@
-// The learning rate of every step: a linear warm-up, then one of four ways on.
+// The learning rate of every step: a linear warm-up, then one of five ways on.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace heed::train {
 
-enum class ScheduleKind { kPaper, kCosine, kLinear, kConstant };
+enum class ScheduleKind { kPaper, kCosine, kLinear, kConstant, kSqrt };  // sqrt: peak * sqrt(warmup / step)
 
 struct Schedule {
   ScheduleKind kind = ScheduleKind::kPaper;
@@ -22,7 +22,7 @@ struct Schedule {
 // Of step 1, 2, 3, ... The paper's: d_model^-0.5 * min(step^-0.5, step * warmup^-1.5).
 double learning_rate(const Schedule& schedule, int64_t step);
 
-// "paper", "cosine", "linear", "constant"; an unknown name fails with the nearest of them.
+// "paper", "cosine", "linear", "constant", "sqrt"; an unknown name fails with the nearest of them.
 ScheduleKind schedule_kind(std::string_view name);
 const std::vector<std::string>& schedule_kinds();
 

@@ -1,0 +1,174 @@
+#include "heed/models/directory.h"
+
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.h"
+#include "heed/io/atomic_file.h"
+#include "heed/io/mapped_file.h"
+#include "heed/models/config_json.h"
+#include "heed/models/weights.h"
+#include "heed/nn/positions.h"
+
+namespace heed::models {
+namespace {
+
+using nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kPositions[] = {"model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"};
+
+std::string inside(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
+
+json read_json(const std::string& path) {
+  constexpr size_t kMost = size_t{16} << 20;
+  const MappedFile file(path);
+  if (file.bytes().size() > kMost) fail_file("[model] '{}' is no config: {} bytes", path, file.bytes().size());
+  const char* text = reinterpret_cast<const char*>(file.bytes().data());
+  json parsed = json::parse(text, text + file.bytes().size(), nullptr, false);
+  if (!parsed.is_object()) fail_file("[model] '{}' is no JSON object", path);
+  return parsed;
+}
+
+std::string type_of(const json& config, const std::string& path) {
+  const auto type = config.find("model_type");
+  if (type == config.end() || !type->is_string()) fail_file("[model] '{}' names no model_type", path);
+  return type->get<std::string>();
+}
+
+bool same_table(const StoredTensor& stored, int64_t dim, void (*fill)(float*, int64_t, int64_t)) {
+  if (stored.shape.size() != 2 || stored.shape[1] != dim) return false;
+  std::vector<float> theirs(static_cast<size_t>(stored.elements())), ours(theirs.size());
+  to_f32(stored, theirs.data());
+  fill(ours.data(), stored.shape[0], dim);
+  for (size_t i = 0; i < ours.size(); ++i) {
+    if (!(std::abs(theirs[i] - ours[i]) < 1e-4f)) return false;
+  }
+  return true;
+}
+
+// A table of positions in the file says what the config does not: heed's order, Marian's, or one that was learned.
+void read_positions(const SafeTensors& file, const char* name, nn::StackConfig& stack) {
+  if (!file.contains(name)) return;
+  const StoredTensor& stored = file.find(name);
+  if (same_table(stored, stack.d_model, nn::sinusoidal)) {
+    stack.positions.halves = false;
+  } else if (!same_table(stored, stack.d_model, nn::sinusoidal_halves)) {
+    stack.positions.kind = nn::PositionKind::kLearned;
+  }
+}
+
+std::vector<std::string> ignored_names(const ModelConfig& config) {
+  std::vector<std::string> ignored;
+  if (config.encoder.positions.kind == nn::PositionKind::kSinusoidal) ignored.emplace_back(kPositions[0]);
+  if (config.decoder.positions.kind == nn::PositionKind::kSinusoidal) ignored.emplace_back(kPositions[1]);
+  return ignored;
+}
+
+// What is written: the parameters, and what Marian reads besides.
+class Writer {
+ public:
+  explicit Writer(const EncoderDecoder& model) : model_(model) {}
+
+  void write(const std::string& path, const float* values, const Naming& naming, bool marian) {
+    for (const nn::Parameter& p : model_.parameters.list()) add_parameter(p, values, naming(p.name));
+    if (marian) add_marian();
+    write_safetensors(path, tensors_, {{"format", "pt"}});
+  }
+
+ private:
+  void add(const std::string& name, std::vector<int64_t> shape, const float* data) {
+    size_t n = 1;
+    for (const int64_t size : shape) n *= static_cast<size_t>(size);
+    tensors_.push_back({name, StoredType::kF32, std::move(shape), std::as_bytes(std::span(data, n))});
+  }
+  void add_parameter(const nn::Parameter& p, const float* values, const StoredAs& stored) {
+    std::vector<int64_t> shape;
+    if (stored.leading_one) shape.push_back(1);
+    for (int i = 0; i < p.tensor.shape().rank(); ++i) shape.push_back(p.tensor.size(i));
+    const int64_t offset = p.tensor.data() - model_.parameters.values();
+    add(stored.names[0], std::move(shape), (values ? values : model_.parameters.values()) + offset);
+  }
+  const float* own(std::vector<float> numbers) { return owned_.emplace_back(std::move(numbers)).data(); }
+  void add_table(const char* name, const nn::StackConfig& stack) {
+    if (stack.positions.kind != nn::PositionKind::kSinusoidal || stack.positions.halves) return;
+    const int64_t length = stack.positions.max_length;
+    std::vector<float> table(static_cast<size_t>(length * stack.d_model));
+    nn::sinusoidal(table.data(), length, stack.d_model);
+    add(name, {length, stack.d_model}, own(std::move(table)));
+  }
+  void add_marian() {
+    const ModelConfig& c = model_.config;
+    if (!c.output_bias) add("final_logits_bias", {1, c.vocabulary}, own(std::vector<float>(static_cast<size_t>(c.vocabulary))));
+    add_table(kPositions[0], c.encoder);
+    add_table(kPositions[1], c.decoder);
+  }
+
+  const EncoderDecoder& model_;
+  std::vector<TensorToWrite> tensors_;
+  std::vector<std::vector<float>> owned_;
+};
+
+}  // namespace
+
+std::string model_type(const ModelConfig& config) { return fits_marian(config) ? "marian" : "heed"; }
+
+ModelConfig read_config(const std::string& folder) {
+  const std::string path = inside(folder, "config.json"), where = "[model] '" + path + "'";
+  if (!fs::is_directory(folder)) fail_file("[model] '{}' is no folder, expected a model directory", folder);
+  if (!fs::exists(path)) fail_file("[model] '{}' has no config.json: it is no model directory", folder);
+  json config = read_json(path);
+  const std::string type = type_of(config, path);
+  if (type == "heed") {
+    for (const char* key : {"model_type", "architectures", "heed_version"}) config.erase(key);
+    return from_heed_json(config, where);
+  }
+  if (type != "marian") fail_file("{}: a model of type '{}', expected a translator (marian or heed)", where, type);
+  ModelConfig c = from_marian_json(config, where);
+  if (fs::exists(inside(folder, kWeights))) {
+    const SafeTensors file = SafeTensors::open(inside(folder, kWeights));
+    read_positions(file, kPositions[0], c.encoder);
+    read_positions(file, kPositions[1], c.decoder);
+    c.output_bias = file.contains("final_logits_bias");
+  }
+  return c;
+}
+
+void load_weights(const std::string& folder, const EncoderDecoder& model) {
+  const std::string path = inside(folder, kWeights);
+  if (!fs::exists(path) && fs::exists(inside(folder, "pytorch_model.bin"))) {
+    fail_file("[model] '{}' has only pytorch_model.bin: expected {}, which transformers writes by save_pretrained", folder,
+              kWeights);
+  }
+  const SafeTensors file = SafeTensors::open(path);
+  const ModelConfig& c = model.config;
+  const bool marian = model_type(c) == "marian";
+  read_weights(file, "[model] '" + path + "'", model.parameters, marian ? marian_names(c) : heed_names(), ignored_names(c),
+               c.decoder.weights_in_out);
+}
+
+EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options) {
+  ModelConfig config = read_config(folder);
+  if (config.family != Family::kEncoderDecoder) fail_file("[model] '{}' is no translator: expected an encoder and a decoder", folder);
+  config.encoder.weights_in_out = config.decoder.weights_in_out = options.for_running;
+  EncoderDecoder model(config, std::nullopt);
+  model.parameters.allocate_for_loading();
+  load_weights(folder, model);
+  return model;
+}
+
+void save_translator(const std::string& folder, const EncoderDecoder& model, const float* parameters) {
+  const ModelConfig& c = model.config;
+  if (c.decoder.weights_in_out) fail("[model] a model loaded for running is not saved: load it for training");
+  const bool marian = model_type(c) == "marian";
+  json config = marian ? marian_json(c) : heed_json(c);
+  if (!marian) config["model_type"] = "heed";
+  write_file_atomically(inside(folder, "config.json"), config.dump(2) + "\n");
+  if (marian) write_file_atomically(inside(folder, "generation_config.json"), marian_generation_json(c).dump(2) + "\n");
+  Writer(model).write(inside(folder, kWeights), parameters, marian ? marian_names(c) : heed_names(), marian);
+}
+
+}  // namespace heed::models

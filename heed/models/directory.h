@@ -1,0 +1,29 @@
+// A model directory: config.json and model.safetensors as the Hugging Face libraries read and write them. A translator
+// whose mathematics is Marian's is written as one; what theirs would compute differently has the model type "heed", so
+// that they refuse it instead of being silently wrong.
+#pragma once
+
+#include <string>
+
+#include "heed/models/encoder_decoder.h"
+
+namespace heed::models {
+
+// From config.json, and where that leaves it open from the names in model.safetensors; no weights are read.
+ModelConfig read_config(const std::string& folder);
+// "marian" or "heed": which of the two a config is written as.
+std::string model_type(const ModelConfig& config);
+
+struct LoadOptions {
+  // Weights as (in, out): faster products of few rows. Their numbers are the same.
+  bool for_running = false;
+};
+// Missing, unexpected and misshapen tensors are one error that lists them by name.
+EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options = {});
+void load_weights(const std::string& folder, const EncoderDecoder& model);
+
+// The directory's own files, each atomically; model.safetensors last. `parameters`: the model's values laid out like its
+// arena (an average, say); null: its own.
+void save_translator(const std::string& folder, const EncoderDecoder& model, const float* parameters = nullptr);
+
+}  // namespace heed::models

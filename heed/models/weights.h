@@ -1,0 +1,28 @@
+// A model's parameters as tensors of a file, under the file's names.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "heed/io/safetensors.h"
+#include "heed/models/encoder_decoder.h"
+
+namespace heed::models {
+
+// Where a parameter lies in files: the first of `names` that is there. The name that is written is the first.
+struct StoredAs {
+  std::vector<std::string> names;
+  bool leading_one = false;  // stored (1, n) for (n)
+  bool may_be_missing = false;
+};
+using Naming = std::function<StoredAs(const std::string& ours)>;
+Naming heed_names();
+Naming marian_names(const ModelConfig& config);
+
+// Reads every parameter; `ignored` names may be in the file besides. What is missing, unexpected or misshapen is one
+// error that lists it. turn: the model holds its linear maps as (in, out), the file as (out, in).
+void read_weights(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
+                  const Naming& naming, const std::vector<std::string>& ignored, bool turn = false);
+
+}  // namespace heed::models

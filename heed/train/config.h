@@ -1,0 +1,99 @@
+// Everything about a training run, as plain numbers and names. One list of fields (config_fields) serves the config file,
+// the flags, `--set` and the copy that lies in the finished model.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "heed/data/batches.h"
+#include "heed/models/config.h"
+#include "heed/text/train_tokenizer.h"
+#include "heed/train/optimizer.h"
+#include "heed/train/schedule.h"
+
+namespace heed::train {
+
+struct TrainConfig {
+  struct Data {
+    std::vector<std::string> src, tgt, tsv, valid_src, valid_tgt, valid_tsv;
+    std::string bad_lines = "skip";
+    int64_t max_length = 256;  // tokens of a side
+  } data;
+  struct Text {
+    std::string tokenizer = "bpe", normalization = "identity";
+    int64_t vocabulary = 8000;
+    bool joint = true;
+  } text;
+  // 0, "" and -1 stand for what the preset says; a resolved config has none of them.
+  struct Model {
+    std::string preset = "auto";
+    int64_t encoder_layers = 0, decoder_layers = 0, d_model = 0, d_ff = 0, heads = 0;
+    std::string norm_place, activation, positions;
+    double dropout = -1, attention_dropout = -1, activation_dropout = -1;
+    bool share_embeddings = true;
+  } model;
+  struct Run {
+    int64_t max_steps = 0, max_epochs = 0;  // 0: no limit; all three 0: what the preset says
+    double max_minutes = 0;
+    int64_t batch_tokens = 0, accumulate = 1;
+    std::string optimizer = "adam";
+    double beta1 = 0.9, beta2 = 0.98, eps = 1e-9, weight_decay = 0, clip = 1;
+    double smoothing = 0.1;
+    std::string schedule = "sqrt";
+    double learning_rate = 0, minimum_rate = 0;
+    int64_t warmup = 0;
+    std::string precision = "auto";
+    double average_decay = 0;      // of a moving average of the weights; 0: none
+    int64_t average_last = 0;      // the finished model is the mean of so many checkpoints; 0: the best one
+    std::string bad_loss = "skip";  // a loss that is no number: skip the step, or stop
+    int64_t seed = 1;
+  } train;
+  struct Valid {
+    int64_t every = 0;  // steps; 0: once an epoch
+    std::string metric = "bleu";  // picks the best checkpoint: bleu, chrf or loss
+    int64_t patience = 0;         // validations without a better one before it stops; 0: never
+    int64_t beam = 1, samples = 3, max_sentences = 2000;
+  } valid;
+  struct Save {
+    std::string out;
+    int64_t every = 0, keep = 2;  // steps; 0: with every validation
+    bool tensorboard = false;
+  } save;
+};
+
+struct ConfigField {
+  const char* key;  // "train.max_steps"; as a flag its last part: --max-steps
+  std::variant<int64_t*, double*, bool*, std::string*, std::vector<std::string>*> value;
+  const char* help;
+  std::vector<std::string> choices = {};  // of a name; empty: anything
+  double least = 0, most = 9e15;          // of a number
+
+  std::string flag() const;
+};
+std::vector<ConfigField> config_fields(TrainConfig& config);
+
+// TOML. Unknown keys come with the nearest known one, wrong types with line and column.
+void read_config_text(TrainConfig& config, const std::string& toml, const std::string& label);
+void read_config_file(TrainConfig& config, const std::string& path);
+// "train.max_steps=100", or the last part of a key alone.
+void set_config(TrainConfig& config, const std::string& assignment);
+// Values in range, names known, files named; the message names the key.
+void check_config(TrainConfig& config);
+// The whole config as TOML.
+std::string config_text(const TrainConfig& config);
+
+// The parts as the floors below want them.
+models::ModelConfig model_config(const TrainConfig& config, int64_t source_vocabulary, int64_t target_vocabulary);
+OptimizerConfig optimizer_config(const TrainConfig& config);
+Schedule schedule_of(const TrainConfig& config);
+text::TokenizerConfig tokenizer_config(const TrainConfig& config);
+
+// Fills what was left to the preset, and "auto" by the data and the machine; says what it chose and why.
+struct DataSize {
+  int64_t pairs = 0, bytes = 0;
+};
+std::string resolve_config(TrainConfig& config, const DataSize& size);
+
+}  // namespace heed::train
