@@ -1,5 +1,5 @@
 // What decoding must never depend on: the cache, neighbours in the batch, when a sentence joined, threads.
-#include "heed/decode/translation.h"
+#include "heed/decode/stream.h"
 
 #include <gtest/gtest.h>
 
@@ -131,6 +131,26 @@ TEST(Translation, NeighboursAndThreadsChangeNoBit) {
       expect_same(alone, translate(model, config, requests, 7));
     }
     set_num_threads(before);
+  }
+}
+
+TEST(Translation, AStreamAnswersInOrderWhateverTheBatch) {
+  const models::EncoderDecoder model = small_model();
+  std::vector<Request> requests = sentences(25);
+  requests[3].source.clear();  // an empty line
+  const auto by = [&](int64_t batch_tokens, int64_t window) {
+    return translate_all(model, {{.beam = 2}, batch_tokens, window}, requests);
+  };
+  const std::vector<Answer> whole = by(1 << 20, 1000);
+  ASSERT_EQ(whole.size(), requests.size());
+  EXPECT_TRUE(whole[3].best[0].ids.empty());
+  for (size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(whole[i].number, requests[i].number);
+  for (const std::vector<Answer>& other : {by(1, 1), by(60, 5), by(200, 1000)}) {
+    ASSERT_EQ(other.size(), whole.size());
+    for (size_t i = 0; i < whole.size(); ++i) {
+      EXPECT_EQ(other[i].best[0].ids, whole[i].best[0].ids);
+      EXPECT_EQ(other[i].best[0].log_probability, whole[i].best[0].log_probability);
+    }
   }
 }
 

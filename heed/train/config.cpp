@@ -44,7 +44,8 @@ kernels::Activation activation_named(const std::string& name) {
 
 std::string ConfigField::flag() const {
   std::string name = key;
-  name = name.substr(name.rfind('.') + 1);
+  const size_t dot = name.find('.');
+  name = name.starts_with("valid.") ? "valid_" + name.substr(dot + 1) : name.substr(dot + 1);
   std::replace(name.begin(), name.end(), '_', '-');
   return "--" + name;
 }
@@ -106,6 +107,8 @@ std::vector<ConfigField> config_fields(TrainConfig& c) {
       {"valid.beam", &c.valid.beam, "of its translations", {}, 1, 64},
       {"valid.samples", &c.valid.samples, "translations shown each time", {}, 0, 100},
       {"valid.max_sentences", &c.valid.max_sentences, "that are translated each time; 0: none, the loss alone"},
+      {"valid.bleu_tokens", &c.valid.bleu_tokens, "how BLEU splits words", {"13a", "none", "char", "intl"}},
+      {"valid.lowercase", &c.valid.lowercase, "BLEU and chrF without regard to case"},
       {"save.out", &c.save.out, "MODEL, the directory to write"},
       {"save.save_every", &c.save.every, "steps between checkpoints; 0: with every validation"},
       {"save.keep", &c.save.keep, "checkpoints kept", {}, 1, 100000},

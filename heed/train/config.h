@@ -55,6 +55,8 @@ struct TrainConfig {
     std::string metric = "bleu";  // picks the best checkpoint: bleu, chrf or loss
     int64_t patience = 0;         // validations without a better one before it stops; 0: never
     int64_t beam = 1, samples = 3, max_sentences = 2000;
+    std::string bleu_tokens = "13a";  // how BLEU splits words
+    bool lowercase = false;
   } valid;
   struct Save {
     std::string out;
@@ -64,7 +66,7 @@ struct TrainConfig {
 };
 
 struct ConfigField {
-  const char* key;  // "train.max_steps"; as a flag its last part: --max-steps
+  const char* key;  // "train.max_steps"; as a flag --max-steps; of valid.beam --valid-beam
   std::variant<int64_t*, double*, bool*, std::string*, std::vector<std::string>*> value;
   const char* help;
   std::vector<std::string> choices = {};  // of a name; empty: anything

@@ -5,7 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
-#include <map>
+#include <sstream>
 
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
