@@ -1,0 +1,33 @@
+// UTF-8 and the few facts about characters that tokenizers and metrics need.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace heed::text {
+
+// Well formed as Unicode says: no surrogates, no longer forms than needed, nothing above U+10FFFF.
+bool valid_utf8(std::string_view text);
+// Every piece that is not UTF-8 becomes one U+FFFD, as browsers and Python do it.
+std::string replace_invalid(std::string_view text);
+
+std::u32string to_code_points(std::string_view text);  // invalid pieces as U+FFFD
+void append_utf8(std::string& text, char32_t c);
+std::string to_utf8(std::u32string_view text);
+
+std::string to_lower(std::string_view text);  // full mapping, with the final sigma; no language of its own
+
+// What Python's str.split() splits at.
+bool is_blank(char32_t c);
+std::vector<std::string_view> split_blanks(std::string_view text);
+// Without the blanks at its start, and at its end.
+std::string_view trim_start(std::string_view text);
+std::string_view trim_end(std::string_view text);
+
+// General categories P, S and N.
+bool is_punctuation(char32_t c);
+bool is_symbol(char32_t c);
+bool is_number(char32_t c);
+
+}  // namespace heed::text
