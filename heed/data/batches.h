@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "heed/data/pair_store.h"
@@ -10,7 +11,7 @@
 namespace heed::data {
 
 struct BatchConfig {
-  int64_t tokens = 4096;     // of a batch at most: the larger of its two sides
+  int64_t tokens = 4096;     // of a batch at most, with eos: the larger of its two sides
   int64_t sentences = 4096;  // of a batch at most
   uint64_t seed = 1;
 };

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -10,8 +11,9 @@ namespace heed::data {
 
 class LineReader {
  public:
-  // Opens the first file at once: a missing one is an error here. "-" is standard input.
-  explicit LineReader(std::vector<std::string> files);
+  // A file that is missing is an error here, whichever it is. "-" is standard input. Of a line longer than `max_bytes`
+  // only the start is kept, and cut() says so: memory stays bounded whatever the file holds.
+  explicit LineReader(std::vector<std::string> files, int64_t max_bytes = std::numeric_limits<int64_t>::max());
   ~LineReader();
   LineReader(LineReader&&) noexcept;
 
@@ -19,6 +21,8 @@ class LineReader {
   bool next(std::string& line);
   const std::string& file() const;  // of the last line
   int64_t number() const;           // of the last line in its file, from 1
+  bool cut() const;                 // the last line was longer than max_bytes
+  std::string place() const;        // of the last line: "train.en:17"
   double progress() const;          // share of all bytes read, 0 to 1; of the compressed bytes of a .gz
 
  private:

@@ -1,0 +1,134 @@
+#include <algorithm>
+#include <array>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heed/base/error.h"
+#include "heed/base/threads.h"
+#include "heed/data/pair_store.h"
+#include "heed/data/pair_store_format.h"
+#include "heed/io/atomic_file.h"
+
+namespace heed::data {
+namespace {
+
+// A chunk is read, tokenised on all threads and written before the next one: memory does not grow with the corpus.
+constexpr size_t kChunkPairs = 8192;
+constexpr size_t kChunkBytes = 8 << 20;
+constexpr int64_t kPairsAtOnce = 16;
+
+struct PairInWork {
+  SentencePair text;
+  std::array<std::string, 2> places;
+  std::array<std::vector<int32_t>, 2> ids;
+};
+
+template <class T>
+void write_values(AtomicFile& file, std::span<const T> values) {
+  file.write(std::as_bytes(values));
+}
+
+bool read_chunk(ParallelCorpus& corpus, std::vector<PairInWork>& chunk) {
+  chunk.clear();
+  size_t bytes = 0;
+  for (PairInWork pair; chunk.size() < kChunkPairs && bytes < kChunkBytes && corpus.next(pair.text);) {
+    bytes += pair.text.source.size() + pair.text.target.size();
+    pair.places = {corpus.place(ParallelCorpus::kSource), corpus.place(ParallelCorpus::kTarget)};
+    chunk.push_back(std::exchange(pair, {}));
+  }
+  return !chunk.empty();
+}
+
+class StoreWriter {
+ public:
+  StoreWriter(const std::string& path, const StoreConfig& config, const text::TokenizerPair& tokenizers)
+      : file_(path), config_(config), unknown_{tokenizers.source->special().unk, tokenizers.target->special().unk} {
+    const StoreStart start;
+    write_values(file_, std::span(&start, 1));
+  }
+
+  void add(const PairInWork& pair, StoreReport& report) {
+    for (size_t side = 0; side < 2; ++side) {
+      if (pair.ids[side].size() == 1) {  // eos alone
+        count_bad_line(empty_, pair.places[side]);
+        return;
+      }
+      if (static_cast<int64_t>(pair.ids[side].size()) > config_.max_length) {
+        if (config_.too_long == BadLines::kRefuse) {
+          fail_file("[store] {} has {} tokens with the end mark, expected at most {}", pair.places[side],
+                    pair.ids[side].size(), config_.max_length);
+        }
+        count_bad_line(report.too_long, pair.places[side]);
+        return;
+      }
+    }
+    for (size_t side = 0; side < 2; ++side) {
+      const std::span<const int32_t> ids = pair.ids[side];
+      write_values(file_, ids);
+      fingerprint_.add(ids);
+      report.unknown += std::count(ids.begin(), ids.end(), unknown_[side]);
+      lengths_.push_back(static_cast<uint32_t>(ids.size()));
+      tokens_[side] += ids.size();
+    }
+  }
+
+  void finish() {
+    const uint64_t tokens = tokens_[0] + tokens_[1];
+    const std::array<char, 8> zeros{};
+    write_values(file_, std::span<const char>(zeros).first(padded_id_bytes(tokens) - tokens * sizeof(int32_t)));
+    uint64_t offset = 0;
+    write_values(file_, std::span<const uint64_t>(&offset, 1));
+    for (const uint32_t length : lengths_) {
+      offset += length;
+      write_values(file_, std::span<const uint64_t>(&offset, 1));
+    }
+    const StoreEnd end{lengths_.size() / 2, tokens_[0], tokens_[1], fingerprint_.value()};
+    write_values(file_, std::span(&end, 1));
+    file_.commit();
+  }
+
+  const BadLineCount& empty() const { return empty_; }
+
+ private:
+  AtomicFile file_;
+  StoreConfig config_;
+  std::array<int32_t, 2> unknown_;
+  std::vector<uint32_t> lengths_;  // source and target in turn: eight bytes a pair is all that stays in memory
+  std::array<uint64_t, 2> tokens_{};
+  Fingerprint fingerprint_;
+  BadLineCount empty_;
+};
+
+}  // namespace
+
+StoreReport build_store(const std::string& path, ParallelCorpus& corpus, const text::TokenizerPair& tokenizers,
+                        const StoreConfig& config, const std::function<void(double share)>& progress) {
+  if (config.max_length < 2) fail("[store] max_length is {}, expected at least 2", config.max_length);
+  StoreReport report;
+  StoreWriter writer(path, config, tokenizers);
+  const int32_t source_eos = tokenizers.source->special().eos, target_eos = tokenizers.target->special().eos;
+  std::vector<PairInWork> chunk;
+  while (read_chunk(corpus, chunk)) {
+    parallel_for(static_cast<int64_t>(chunk.size()), kPairsAtOnce, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        PairInWork& pair = chunk[static_cast<size_t>(i)];
+        pair.ids = {tokenizers.source->encode(pair.text.source), tokenizers.target->encode(pair.text.target)};
+        pair.ids[0].push_back(source_eos);
+        pair.ids[1].push_back(target_eos);
+      }
+    });
+    for (const PairInWork& pair : chunk) writer.add(pair, report);
+    if (progress) progress(corpus.progress());
+  }
+  writer.finish();
+  report.lines = corpus.report();
+  report.lines.pairs -= writer.empty().count;
+  report.lines.empty.count += writer.empty().count;
+  for (const std::string& place : writer.empty().first) {
+    if (report.lines.empty.first.size() < 3) report.lines.empty.first.push_back(place);
+  }
+  return report;
+}
+
+}  // namespace heed::data
