@@ -1,0 +1,50 @@
+// Everything that a run needs to go on as if it had never stopped, in one file that appears whole or not at all.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace heed::train {
+
+// Where a run is.
+struct RunState {
+  int64_t step = 0;            // updates done
+  int64_t epoch = 0, batch = 0;  // the next batch
+  int64_t tokens = 0;          // of source and target so far
+  int64_t skipped = 0;         // steps whose loss was no number
+  double seconds = 0;          // of training
+  int64_t metrics_bytes = 0;   // of the log that belong to the steps so far
+  // Validation.
+  double best = 0;
+  int64_t best_step = -1, validations_since_best = 0;
+};
+
+// The arrays of a run, all as long as the arena of parameters.
+struct RunArrays {
+  int64_t size = 0;
+  float* weights = nullptr;
+  std::vector<float*> moments;
+  float* average = nullptr;  // null: none is kept
+};
+
+// Regular ones come at fixed steps and may be averaged; one that a stop left behind only serves to go on.
+enum class CheckpointKind { kRegular, kStopped };
+struct CheckpointFile {
+  int64_t step;
+  CheckpointKind kind;
+  std::string path;
+};
+// Those of a folder, the newest first. Files that are no checkpoints are left out.
+std::vector<CheckpointFile> checkpoints_in(const std::string& folder);
+std::string checkpoint_path(const std::string& folder, int64_t step, CheckpointKind kind);
+
+// identity: what must be the same on resume (shape of the model, data); given back as it was.
+void write_checkpoint(const std::string& path, const RunState& state, const RunArrays& arrays, const std::string& identity);
+// Checks everything before it writes a number into the arrays.
+RunState read_checkpoint(const std::string& path, const RunArrays& arrays, const std::string& identity);
+// The weights alone (of the average where one is kept), added to `sum`.
+void add_checkpoint_weights(const std::string& path, std::vector<double>& sum);
+
+}  // namespace heed::train

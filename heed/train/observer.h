@@ -1,0 +1,43 @@
+// What a run tells while it goes. The library itself never prints.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace heed::train {
+
+struct StepReport {
+  int64_t step = 0, epoch = 0, batch = 0, batches = 0;  // of the epoch
+  double loss = 0;        // smoothed labels, per token
+  double perplexity = 0;  // of the plain labels
+  double learning_rate = 0, gradient_norm = 0;
+  double tokens_per_second = 0;  // source and target, lately
+  double seconds = 0;            // of training so far
+  double seconds_left = -1;      // -1: not known
+};
+
+struct SampleTranslation {
+  std::string source, reference, translation;
+};
+struct ValidationReport {
+  int64_t step = 0, epoch = 0;
+  double loss = 0, perplexity = 0;
+  double bleu = -1, chrf = -1;  // -1: not computed
+  bool best = false;
+  double seconds = 0;  // that it took
+  std::vector<SampleTranslation> samples;
+};
+
+class Observer {
+ public:
+  virtual ~Observer() = default;
+  virtual void on_step(const StepReport&) {}
+  virtual void on_validation(const ValidationReport&) {}
+  virtual void on_saved(int64_t /*step*/, const std::string& /*path*/) {}
+  virtual void on_message(const std::string&) {}
+  // Of a stage before training ("tokenizing"), 0 to 1.
+  virtual void on_progress(const std::string& /*stage*/, double /*share*/) {}
+};
+
+}  // namespace heed::train

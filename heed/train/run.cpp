@@ -1,0 +1,201 @@
+#include "heed/train/run.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "heed/base/buffer.h"
+#include "heed/base/error.h"
+#include "heed/io/atomic_file.h"
+#include "heed/train/run_folder.h"
+
+namespace heed::train {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Paths {
+  std::string model;
+  std::string in_model(const char* name) const { return (fs::path(model) / name).string(); }
+  std::string in_training(const char* name) const { return (fs::path(model) / "training" / name).string(); }
+};
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+data::CorpusConfig corpus(const TrainConfig& config, bool valid) {
+  const TrainConfig::Data& d = config.data;
+  data::CorpusConfig c;
+  c.src = valid ? d.valid_src : d.src, c.tgt = valid ? d.valid_tgt : d.tgt, c.tsv = valid ? d.valid_tsv : d.tsv;
+  c.bad_lines = d.bad_lines == "refuse" ? data::BadLines::kRefuse : data::BadLines::kSkip;
+  return c;
+}
+
+bool has_valid(const TrainConfig& config) { return !config.data.valid_src.empty() || !config.data.valid_tsv.empty(); }
+
+// One side of a corpus as a source of lines; each side is read in a pass of its own.
+text::LineSource side_of(const TrainConfig& config, bool target, Observer& observer) {
+  auto lines = std::make_shared<data::ParallelCorpus>(corpus(config, false));
+  auto count = std::make_shared<int64_t>(0);
+  return [lines, count, target, &observer](std::string& line) {
+    data::SentencePair pair;
+    if (!lines->next(pair)) return false;
+    line = target ? std::move(pair.target) : std::move(pair.source);
+    if (++*count % 10000 == 0) observer.on_progress("reading", lines->progress());
+    return true;
+  };
+}
+
+DataSize size_of_data(const TrainConfig& config, Observer& observer) {
+  data::ParallelCorpus all(corpus(config, false));
+  DataSize size;
+  data::SentencePair pair;
+  while (all.next(pair)) {
+    size.bytes += static_cast<int64_t>(pair.source.size() + pair.target.size());
+    if (++size.pairs % 10000 == 0) observer.on_progress("reading", all.progress());
+  }
+  observer.on_message(all.report().text());
+  if (size.pairs == 0) fail_file("[train] no sentence pair to train with");
+  return size;
+}
+
+// Tokenizers and stores. What is there from an earlier, complete preparation is used again.
+void prepare(const TrainConfig& config, const Paths& paths, Observer& observer) {
+  const std::string mark = paths.in_training("prepared");
+  const std::string fingerprint = data_fingerprint(config);
+  if (fs::exists(mark)) {
+    if (content_of(mark) != fingerprint) fail("[train] the data changed since the run was saved: see '{}'", mark);
+    return;
+  }
+  observer.on_message(fmt::format("training the {} tokenizer, {} pieces", config.text.tokenizer, config.text.vocabulary));
+  const text::TrainedTokenizers trained = text::train_tokenizers(
+      tokenizer_config(config), side_of(config, false, observer), side_of(config, true, observer));
+  for (const auto& [name, content] : trained.files) write_file_atomically(paths.in_model(name.c_str()), content);
+  const data::StoreConfig limits{config.data.max_length,
+                                 config.data.bad_lines == "refuse" ? data::BadLines::kRefuse : data::BadLines::kSkip};
+  for (const bool valid : {false, true}) {
+    if (valid && !has_valid(config)) continue;
+    data::ParallelCorpus lines(corpus(config, valid));
+    const data::StoreReport report =
+        data::build_store(paths.in_training(valid ? "valid.pairs" : "train.pairs"), lines, trained.pair, limits,
+                          [&](double share) { observer.on_progress("tokenizing", share); });
+    if (report.too_long.count > 0) {
+      observer.on_message(fmt::format("{} pairs are longer than {} tokens: left out", report.too_long.count, limits.max_length));
+    }
+  }
+  write_file_atomically(mark, fingerprint);
+}
+
+// The first sentences of the validation files as text.
+void read_valid_text(const TrainConfig& config, RunData& data) {
+  data::ParallelCorpus lines(corpus(config, true));
+  data::SentencePair pair;
+  while (static_cast<int64_t>(data.valid_source.size()) < config.valid.max_sentences && lines.next(pair)) {
+    data.valid_source.push_back(std::move(pair.source));
+    data.valid_target.push_back(std::move(pair.target));
+  }
+}
+
+RunData open_data(const TrainConfig& config, const Paths& paths) {
+  RunData data;
+  data.tokenizers = text::load_tokenizers(paths.model);
+  data.train = data::PairStore::open(paths.in_training("train.pairs"));
+  if (data.train.size() == 0) fail_file("[train] no sentence pair is left to train with");
+  data.identity = fmt::format("{:016x}", data.train.fingerprint());
+  if (has_valid(config)) {
+    data.valid = data::PairStore::open(paths.in_training("valid.pairs"));
+    read_valid_text(config, data);
+  }
+  return data;
+}
+
+// Runs a few steps that change nothing, to know how long all will take.
+Forecast forecast(Trainer& trainer, const TrainConfig& config, const RunData& data) {
+  Forecast f;
+  f.parameters = trainer.model().parameters.count();
+  f.pairs = data.train.size();
+  f.source_tokens = data.train.source_tokens(), f.target_tokens = data.train.target_tokens();
+  f.tokens_per_second = trainer.measure_speed();
+  f.memory_bytes = pool_stats().peak_used;
+  const double epoch = static_cast<double>(f.source_tokens + f.target_tokens) / f.tokens_per_second;
+  const TrainConfig::Run& t = config.train;
+  const double a_step = epoch / static_cast<double>(trainer.steps_of_an_epoch());
+  f.seconds = t.max_minutes > 0 ? 60 * t.max_minutes : INFINITY;
+  if (t.max_steps > 0) f.seconds = std::min(f.seconds, a_step * static_cast<double>(t.max_steps));
+  if (t.max_epochs > 0) f.seconds = std::min(f.seconds, epoch * static_cast<double>(t.max_epochs));
+  return f;
+}
+
+// Steps on, and once more from a checkpoint of the middle: the same bits, or an error.
+void verify(Trainer& trainer, const TrainConfig& config, const RunData& data, const RunFolder& folder, Observer& observer) {
+  constexpr int kSteps = 5;
+  const std::string path = folder.training() + "/verify.safetensors";
+  for (int i = 0; i < kSteps; ++i) trainer.step();
+  trainer.write_checkpoint_to(path);
+  for (int i = 0; i < kSteps; ++i) trainer.step();
+  Observer silent;
+  Trainer again(config, data, folder, silent);
+  again.resume_from(path);
+  for (int i = 0; i < kSteps; ++i) again.step();
+  fs::remove(path);
+  const RunArrays a = trainer.arrays(), b = again.arrays();
+  const size_t bytes = static_cast<size_t>(a.size) * sizeof(float);
+  bool same = std::memcmp(a.weights, b.weights, bytes) == 0;
+  for (size_t i = 0; i < a.moments.size(); ++i) same = same && std::memcmp(a.moments[i], b.moments[i], bytes) == 0;
+  if (a.average) same = same && std::memcmp(a.average, b.average, bytes) == 0;
+  if (!same) fail("[train] --verify-resume: the resumed run differs from the one that went on, after {} steps", 2 * kSteps);
+  observer.on_message(fmt::format("resume verified: stopped after step {}, resumed, and at step {} all {} numbers are the same bits",
+                                  trainer.state().step - kSteps, trainer.state().step,
+                                  a.size * static_cast<int64_t>(1 + a.moments.size() + (a.average ? 1 : 0))));
+}
+
+}  // namespace
+
+RunResult run_training(TrainConfig config, const RunOptions& options, Observer& observer,
+                       const std::function<bool()>& should_stop,
+                       const std::function<void(const TrainConfig&, const Forecast&)>& started) {
+  check_config(config);
+  const Paths paths{config.save.out};
+  const std::string saved_config = paths.in_model("train.toml");
+  const bool goes_on = options.resume && fs::exists(saved_config);
+  if (!goes_on) data_fingerprint(config);  // every file is there, before anything is written
+  if (!options.resume || !fs::exists(paths.model)) make_fresh(paths.model, options.overwrite);
+  std::error_code error;
+  fs::create_directories(paths.in_model("training"), error);
+  const FolderLock lock(paths.in_model("training"));
+  if (goes_on) {
+    TrainConfig before;
+    read_config_file(before, saved_config);
+    // The choices that "auto" made once stay.
+    if (config.model.preset == "auto") config.model.preset = before.model.preset;
+    if (config.train.precision == "auto") config.train.precision = before.train.precision;
+    if (config.text.vocabulary == 0) config.text.vocabulary = before.text.vocabulary;
+    resolve_config(config, {});
+    check_same_run(before, config);
+  } else {
+    const std::string said = resolve_config(config, size_of_data(config, observer));
+    if (!said.empty()) observer.on_message(said);
+  }
+  model_config(config, 8, 8);  // a shape that is none is refused before the data is read
+  write_file_atomically(saved_config, config_text(config));
+  prepare(config, paths, observer);
+  const RunData data = open_data(config, paths);
+  const RunFolder folder{paths.model};
+  Trainer trainer(config, data, folder, observer);
+  if (options.resume && trainer.resume()) observer.on_message(fmt::format("resumed after step {}", trainer.state().step));
+  if (started) started(config, forecast(trainer, config, data));
+  if (options.verify_resume) verify(trainer, config, data, folder, observer);
+  RunResult result;
+  result.ended = trainer.run(should_stop);
+  result.state = trainer.state();
+  if (result.ended != Ended::kAsked) trainer.finish();
+  return result;
+}
+
+}  // namespace heed::train

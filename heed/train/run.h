@@ -1,0 +1,42 @@
+// A whole run from its config: reads the files, trains tokenizers, builds the store, trains, leaves a model directory.
+//
+//   MODEL/             config.json, model.safetensors, tokenizer files: the best model so far
+//   MODEL/train.toml   the complete config, which starts the same run again
+//   MODEL/metrics.jsonl, curves.svg
+//   MODEL/training/    checkpoints and the tokenised data; not needed to run the model
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "heed/train/config.h"
+#include "heed/train/observer.h"
+#include "heed/train/trainer.h"
+
+namespace heed::train {
+
+struct RunOptions {
+  bool resume = false;         // go on from the newest checkpoint; from the beginning where there is none
+  bool overwrite = false;      // an existing MODEL may be replaced
+  bool verify_resume = false;  // stop in the middle, resume, compare every bit, say so; then go on
+};
+
+// Known before the first step.
+struct Forecast {
+  int64_t parameters = 0, pairs = 0, source_tokens = 0, target_tokens = 0;
+  double tokens_per_second = 0;
+  int64_t memory_bytes = 0;  // at most, about
+  double seconds = -1;       // all of it; -1: no limit is set
+};
+
+struct RunResult {
+  Ended ended = Ended::kLimit;
+  RunState state;
+};
+
+// `started` is called once all is ready to train.
+RunResult run_training(TrainConfig config, const RunOptions& options, Observer& observer,
+                       const std::function<bool()>& should_stop,
+                       const std::function<void(const TrainConfig&, const Forecast&)>& started = {});
+
+}  // namespace heed::train

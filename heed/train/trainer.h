@@ -1,0 +1,99 @@
+// The training loop of a translator. One step is: next batch, loss, backward, clip, update, log; now and then validate
+// and save. Its state is a step, a place in the data and the numbers of the model, so that a run that was stopped at any
+// instant goes on to the same bits.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "heed/data/batches.h"
+#include "heed/data/pair_store.h"
+#include "heed/models/encoder_decoder.h"
+#include "heed/text/tokenizer.h"
+#include "heed/train/checkpoint.h"
+#include "heed/train/config.h"
+#include "heed/train/metrics_log.h"
+#include "heed/train/observer.h"
+
+namespace heed::train {
+
+// What a run reads: made by prepare_run from the files of the config.
+struct RunData {
+  data::PairStore train;
+  std::optional<data::PairStore> valid;
+  std::vector<std::string> valid_source, valid_target;  // the text of the first sentences
+  text::TokenizerPair tokenizers;
+  std::string identity;  // of the config and the data: must be the same on resume
+};
+
+struct RunFolder {
+  std::string model;  // the model directory
+  std::string training() const { return model + "/training"; }
+};
+
+enum class Ended { kLimit, kPatience, kAsked };
+
+class Trainer {
+ public:
+  Trainer(const TrainConfig& config, const RunData& data, const RunFolder& folder, Observer& observer);
+
+  // From the newest whole checkpoint of the folder; false where there is none.
+  bool resume();
+  void resume_from(const std::string& checkpoint);
+  // Until a limit, patience, or should_stop() between two steps.
+  Ended run(const std::function<bool()>& should_stop);
+  // One update.
+  void step();
+  void save(CheckpointKind kind);
+  // The model that the run ends with, into the model directory.
+  void finish();
+
+  void write_checkpoint_to(const std::string& path) const;
+  // Tokens of source and target a second, by a few steps that change nothing.
+  double measure_speed();
+  int64_t steps_of_an_epoch();
+
+  const RunState& state() const { return state_; }
+  const models::EncoderDecoder& model() const { return model_; }
+  RunArrays arrays() const;
+
+ private:
+  struct StepLoss {
+    double loss = 0, nll = 0;
+    int64_t rows = 0, tokens = 0;
+  };
+  StepLoss forward_backward(const std::vector<std::vector<uint32_t>>& batches);
+  std::vector<std::vector<uint32_t>> next_batches();
+  const data::EpochBatches& batches_of(int64_t epoch);
+  void update_average();
+  void report(const StepLoss& loss, double learning_rate, double norm, double seconds);
+  void refuse_bad_loss(const StepLoss& loss, double norm, const std::vector<std::vector<uint32_t>>& batches);
+  void validate();
+  void keep_best(ValidationReport& report);
+  void remove_old_checkpoints();
+  bool limit_reached() const;
+  bool due(int64_t every) const;
+  double seconds_left() const;
+  float* published_weights() const;  // the average where one is kept
+
+  const TrainConfig config_;
+  const RunData& data_;
+  const RunFolder folder_;
+  Observer& observer_;
+  models::EncoderDecoder model_;
+  Optimizer optimizer_;
+  Schedule schedule_;
+  Buffer average_;
+  RunState state_;
+  std::unique_ptr<data::EpochBatches> epoch_;
+  int64_t epoch_of_batches_ = -1;
+  bool epoch_ended_ = false;  // with the step just done
+  double lately_seconds_ = 0;
+  int64_t lately_tokens_ = 0;
+  MetricsLog log_;
+};
+
+}  // namespace heed::train
