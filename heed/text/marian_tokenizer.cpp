@@ -42,7 +42,9 @@ class MarianTokenizer final : public Tokenizer {
     std::string text;
     const auto status = pieces_.Decode(pieces, &text);
     if (!status.ok()) fail("[tokenizer] {}", printable(status.ToString(), 200));
-    return text;
+    // What stood beside a special piece may leave blanks at the ends.
+    const size_t begin = text.find_first_not_of(' ');
+    return begin == std::string::npos ? std::string() : text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
   }
 
   std::string piece(int32_t id) const override { return vocabulary_->piece(id); }

@@ -103,7 +103,8 @@ int64_t number_after(const std::string& message, std::string_view before) {
 
 std::string train_model(const TokenizerConfig& config, const std::vector<std::string>& lines, const std::string& side) {
   const auto has_text = [](const std::string& line) { return line.find_first_not_of(' ') != std::string::npos; };
-  if (std::none_of(lines.begin(), lines.end(), has_text)) fail("[tokenizer] {} is empty, expected lines to learn from", side);
+  if (std::none_of(lines.begin(), lines.end(), has_text))
+    fail("[tokenizer] {} is empty, expected lines to learn from", side);
   Lines iterator(lines);
   std::string model;
   const auto status = sentencepiece::SentencePieceTrainer::Train(trainer_settings(config), &iterator, &model);
