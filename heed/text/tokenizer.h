@@ -28,10 +28,11 @@ class Tokenizer {
   virtual SpecialIds special() const = 0;
 };
 
-// The two sides of a translator: one and the same tokenizer where the vocabulary is shared.
+// The two sides of a translator. They may cut differently and yet share one vocabulary, as published Marian models do.
 struct TokenizerPair {
   std::shared_ptr<const Tokenizer> source, target;
-  bool shared() const { return source == target; }
+  bool one_vocabulary = false;
+  bool shared() const { return one_vocabulary || source == target; }  // an id means the same on both sides
 };
 
 // From a model directory, by the files that it holds: source.spm, target.spm, vocab.json (Marian's), or heed's own

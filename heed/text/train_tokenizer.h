@@ -16,8 +16,8 @@ const std::vector<std::string>& tokenizer_kind_names();
 
 struct TokenizerConfig {
   TokenizerKind kind = TokenizerKind::kBpe;
-  int64_t vocabulary = 8000;   // with the special ids; word and char may end below it, byte has its own
-  bool joint = true;           // one vocabulary for both sides
+  int64_t vocabulary = 8000;               // with the special ids; word and char may end below it, byte has its own
+  bool joint = true;                       // one vocabulary for both sides
   std::string normalization = "identity";  // SentencePiece's: identity, nfkc, nmt_nfkc, nfkc_cf, nmt_nfkc_cf
   double character_coverage = 1.0;
   int64_t max_lines = 2'000'000;  // a larger corpus is sampled evenly

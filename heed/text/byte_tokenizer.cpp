@@ -1,0 +1,73 @@
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.h"
+#include "heed/io/printable.h"
+#include "heed/text/tokenizer_files.h"
+#include "heed/text/unicode.h"
+
+namespace heed::text {
+namespace {
+
+constexpr int32_t kFirstByte = 3;  // after eos, unk and pad
+constexpr int32_t kSize = kFirstByte + 256;
+
+class ByteTokenizer final : public Tokenizer {
+ public:
+  std::vector<int32_t> encode(std::string_view text) const override {
+    std::vector<int32_t> ids;
+    for (const char c : replace_invalid(text)) ids.push_back(kFirstByte + static_cast<uint8_t>(c));
+    return ids;
+  }
+
+  std::string decode(std::span<const int32_t> ids) const override {
+    std::string bytes;
+    for (const int32_t id : ids) {
+      check(id);
+      if (id >= kFirstByte) bytes += static_cast<char>(id - kFirstByte);
+    }
+    return replace_invalid(bytes);
+  }
+
+  std::string piece(int32_t id) const override {
+    check(id);
+    if (id < kFirstByte) return std::array{"</s>", "<unk>", "<pad>"}[static_cast<size_t>(id)];
+    const int32_t byte = id - kFirstByte;
+    return byte > ' ' && byte < 0x7F ? std::string(1, static_cast<char>(byte)) : fmt::format("<0x{:02X}>", byte);
+  }
+
+  int64_t size() const override { return kSize; }
+  SpecialIds special() const override { return {}; }
+
+ private:
+  static void check(int32_t id) {
+    if (id < 0 || id >= kSize) fail("[tokenizer] id {} is outside of the vocabulary of {}", id, kSize);
+  }
+};
+
+// One format so far; a file that says anything else was written by a later heed, or by nobody.
+nlohmann::ordered_json description() {
+  return {{"type", "byte"}, {"version", 1}, {"eos", 0}, {"unk", 1}, {"pad", 2}, {"first_byte", kFirstByte}};
+}
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> byte_tokenizer() { return std::make_shared<ByteTokenizer>(); }
+
+NamedFiles byte_files() { return {{"byte_tokenizer.json", description().dump(2) + "\n"}}; }
+
+void check_byte_file(const std::string& json, const std::string& label) {
+  constexpr size_t kMaxBytes = 65536;
+  const auto found = json.size() > kMaxBytes ? nlohmann::ordered_json(nlohmann::ordered_json::value_t::discarded)
+                                             : nlohmann::ordered_json::parse(json, nullptr, false);
+  if (!found.is_object()) fail_file("[tokenizer] {}: not a JSON object", label);
+  const auto expected = description();
+  for (const auto& [name, value] : expected.items()) {
+    if (!found.contains(name)) fail_file("[tokenizer] {}: lacks '{}'", label, name);
+    if (found[name] != value) {
+      const std::string text = found[name].is_structured() ? "a list or object" : found[name].dump(-1, ' ', true);
+      fail_file("[tokenizer] {}: '{}' is {}, expected {}", label, name, printable(text, 64), value.dump());
+    }
+  }
+}
+
+}  // namespace heed::text

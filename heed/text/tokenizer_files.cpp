@@ -1,0 +1,87 @@
+#include "heed/text/tokenizer_files.h"
+
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.h"
+#include "heed/io/mapped_file.h"
+
+namespace heed::text {
+namespace {
+
+constexpr const char* kByteFile = "byte_tokenizer.json";
+constexpr const char* kNames[] = {
+    "source.spm", "target.spm", "vocab.json", "target_vocab.json", "tokenizer_config.json", kByteFile};
+
+const std::string* find(const NamedFiles& files, std::string_view name) {
+  for (const auto& [known, content] : files) {
+    if (known == name) return &content;
+  }
+  return nullptr;
+}
+
+// Other settings of tokenizer_config.json have no effect on the ids.
+bool separate_vocabularies(const NamedFiles& files, const std::string& folder) {
+  const std::string* text = find(files, "tokenizer_config.json");
+  if (text == nullptr) return false;
+  constexpr size_t kMaxBytes = size_t{16} << 20;  // those of other models list their added tokens here
+  const auto config = text->size() > kMaxBytes ? nlohmann::json(nlohmann::json::value_t::discarded)
+                                               : nlohmann::json::parse(*text, nullptr, false);
+  if (!config.is_object()) fail_file("[tokenizer] {}/tokenizer_config.json: not a JSON object", folder);
+  const auto found = config.find("separate_vocabs");
+  if (found == config.end() || found->is_null()) return false;
+  if (!found->is_boolean()) {
+    fail_file("[tokenizer] {}/tokenizer_config.json: 'separate_vocabs' is no boolean, expected true or false", folder);
+  }
+  return found->get<bool>();
+}
+
+TokenizerPair read_marian(const NamedFiles& files, const std::string& folder) {
+  const auto needed = [&](const std::string& name) -> const std::string& {
+    const std::string* content = find(files, name);
+    if (content == nullptr) fail_file("[tokenizer] '{}' lacks {}", folder, name);
+    return *content;
+  };
+  const auto vocabulary = [&](const std::string& name) {
+    return std::make_shared<const Vocabulary>(Vocabulary::parse(needed(name), folder + "/" + name));
+  };
+  const std::string& source_model = needed("source.spm");
+  const std::string& target_model = needed("target.spm");
+  const auto source_vocabulary = vocabulary("vocab.json");
+  TokenizerPair pair;
+  pair.source = marian_tokenizer(source_model, source_vocabulary, folder + "/source.spm");
+  pair.one_vocabulary = !separate_vocabularies(files, folder);
+  if (pair.one_vocabulary && source_model == target_model) {
+    pair.target = pair.source;
+  } else {
+    pair.target =
+        marian_tokenizer(target_model, pair.one_vocabulary ? source_vocabulary : vocabulary("target_vocab.json"),
+                         folder + "/target.spm");
+  }
+  return pair;
+}
+
+}  // namespace
+
+TokenizerPair read_tokenizers(const NamedFiles& files, const std::string& folder) {
+  if (find(files, "source.spm") != nullptr) return read_marian(files, folder);
+  const std::string* bytes = find(files, kByteFile);
+  if (bytes == nullptr) fail_file("[tokenizer] '{}' holds neither source.spm nor {}", folder, kByteFile);
+  check_byte_file(*bytes, folder + "/" + kByteFile);
+  const auto tokenizer = byte_tokenizer();
+  return {tokenizer, tokenizer, true};
+}
+
+TokenizerPair load_tokenizers(const std::string& folder) {
+  if (!std::filesystem::is_directory(folder)) fail_file("[tokenizer] '{}' is no folder", folder);
+  NamedFiles files;
+  for (const char* name : kNames) {
+    const std::string path = folder + "/" + name;
+    if (!std::filesystem::exists(path)) continue;
+    const MappedFile file(path);
+    files.emplace_back(name, std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()));
+  }
+  return read_tokenizers(files, folder);
+}
+
+}  // namespace heed::text

@@ -1,0 +1,173 @@
+#include "heed/text/train_tokenizer.h"
+
+#include <fmt/ranges.h>
+#include <sentencepiece_trainer.h>
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "heed/base/error.h"
+#include "heed/io/printable.h"
+#include "heed/text/spm_file.h"
+#include "heed/text/tokenizer_files.h"
+#include "heed/text/training_lines.h"
+
+namespace heed::text {
+namespace {
+
+constexpr int64_t kSpecials = 3, kBytes = 256;
+const std::vector<std::string> kNormalizations = {"identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"};
+
+[[noreturn]] void unknown_name(const char* what, const std::string& name, const std::vector<std::string>& names) {
+  const std::string near = nearest(name, names);
+  if (!near.empty()) fail("[tokenizer] unknown {} {}: did you mean '{}'?", what, in_quotes(name), near);
+  fail("[tokenizer] unknown {} {}: expected {}", what, in_quotes(name), fmt::join(names, ", "));
+}
+
+bool has_byte_fallback(TokenizerKind kind) { return kind == TokenizerKind::kBpe || kind == TokenizerKind::kUnigram; }
+
+int64_t smallest_vocabulary(TokenizerKind kind) { return kSpecials + 1 + (has_byte_fallback(kind) ? kBytes : 0); }
+
+void check(const TokenizerConfig& config) {
+  if (std::find(kNormalizations.begin(), kNormalizations.end(), config.normalization) == kNormalizations.end()) {
+    unknown_name("normalization", config.normalization, kNormalizations);
+  }
+  if (!(config.character_coverage >= 0.98 && config.character_coverage <= 1.0)) {
+    fail("[tokenizer] character_coverage is {}, expected 0.98 to 1", config.character_coverage);
+  }
+  if (config.max_lines < 1) fail("[tokenizer] max_lines is {}, expected at least 1", config.max_lines);
+  constexpr int64_t kLargest = 1'000'000;
+  if (config.vocabulary > kLargest) {
+    fail("[tokenizer] vocabulary is {}, expected at most {}", config.vocabulary, kLargest);
+  }
+  if (config.vocabulary < kSpecials + 1) {
+    fail("[tokenizer] vocabulary is {}, expected at least {}", config.vocabulary, smallest_vocabulary(config.kind));
+  }
+}
+
+class Lines final : public sentencepiece::SentenceIterator {
+ public:
+  explicit Lines(const std::vector<std::string>& lines) : lines_(lines) {}
+  bool done() const override { return at_ == lines_.size(); }
+  void Next() override { ++at_; }
+  const std::string& value() const override { return lines_[at_]; }
+  sentencepiece::util::Status status() const override { return {}; }
+
+ private:
+  const std::vector<std::string>& lines_;
+  size_t at_ = 0;
+};
+
+std::unordered_map<std::string, std::string> trainer_settings(const TokenizerConfig& config) {
+  const bool subwords = has_byte_fallback(config.kind);
+  return {{"model_type", tokenizer_kind_names()[static_cast<size_t>(config.kind)]},
+          {"vocab_size", std::to_string(std::max(config.vocabulary, smallest_vocabulary(config.kind)))},
+          {"hard_vocab_limit", subwords ? "true" : "false"},
+          {"byte_fallback", subwords ? "true" : "false"},
+          {"character_coverage", fmt::format("{}", config.character_coverage)},
+          {"normalization_rule_name", config.normalization},
+          {"eos_id", "0"},
+          {"unk_id", "1"},
+          {"pad_id", "2"},
+          {"bos_id", "-1"},
+          {"num_threads", "4"},  // fixed: sums are taken thread by thread, and the pieces depend on them
+          {"input_sentence_size", "0"},
+          {"shuffle_input_sentence", "false"},
+          {"minloglevel", "9"}};
+}
+
+// The whole number after `before` in a message of SentencePiece, or -1.
+int64_t number_after(const std::string& message, std::string_view before) {
+  const size_t at = message.find(before);
+  if (at == std::string::npos) return -1;
+  int64_t number = -1;
+  std::from_chars(message.data() + at + before.size(), message.data() + message.size(), number);
+  return number;
+}
+
+[[noreturn]] void explain(const std::string& message, const TokenizerConfig& config, const std::string& side) {
+  if (const int64_t most = number_after(message, "Please set it to a value <= "); most >= 0) {
+    fail("[tokenizer] vocabulary {} is larger than {} allows, expected at most {}", config.vocabulary, side, most);
+  }
+  const std::string small = "Vocabulary size is smaller than required_chars. ";
+  if (const size_t at = message.find(small); at != std::string::npos) {
+    const int64_t least = std::max(number_after(message.substr(at), " vs "), smallest_vocabulary(config.kind));
+    fail(
+        "[tokenizer] vocabulary {} is too small for the characters of {}, expected at least {} or a lower "
+        "character_coverage",
+        config.vocabulary, side, least);
+  }
+  fail("[tokenizer] cannot learn from {}: {}", side, printable(message, 200));
+}
+
+std::string train_model(const TokenizerConfig& config, const std::vector<std::string>& lines, const std::string& side) {
+  const auto has_text = [](const std::string& line) { return line.find_first_not_of(' ') != std::string::npos; };
+  if (std::none_of(lines.begin(), lines.end(), has_text))
+    fail("[tokenizer] {} is empty, expected lines to learn from", side);
+  Lines iterator(lines);
+  std::string model;
+  const auto status = sentencepiece::SentencePieceTrainer::Train(trainer_settings(config), &iterator, &model);
+  if (!status.ok()) explain(status.ToString(), config, side);
+  if (config.vocabulary < smallest_vocabulary(config.kind)) {
+    fail("[tokenizer] vocabulary is {}, expected at least {}", config.vocabulary, smallest_vocabulary(config.kind));
+  }
+  return model;
+}
+
+// The ids of what heed trains are SentencePiece's own.
+Vocabulary vocabulary_of(const std::string& model, const std::string& label) {
+  std::vector<std::string> pieces;
+  for (const SpmPiece& piece : read_spm(model, label).pieces) pieces.emplace_back(piece.text);
+  return Vocabulary(std::move(pieces), label);
+}
+
+NamedFiles train_files(const TokenizerConfig& config, const LineSource& source, const LineSource& target) {
+  const auto read = [&](LineSample& sample, const LineSource& lines) {
+    for (std::string line; lines(line);) sample.add(line);
+  };
+  LineSample first(config.max_lines, config.seed);
+  read(first, source);
+  if (config.joint) {
+    read(first, target);
+    const std::string model = train_model(config, std::move(first).take(), "the text");
+    const Vocabulary vocabulary = vocabulary_of(model, "source.spm");
+    return marian_files({model, model, &vocabulary, nullptr});
+  }
+  const std::string source_model = train_model(config, std::move(first).take(), "the source text");
+  LineSample second(config.max_lines, config.seed);
+  read(second, target);
+  const std::string target_model = train_model(config, std::move(second).take(), "the target text");
+  const Vocabulary source_vocabulary = vocabulary_of(source_model, "source.spm");
+  const Vocabulary target_vocabulary = vocabulary_of(target_model, "target.spm");
+  return marian_files({source_model, target_model, &source_vocabulary, &target_vocabulary});
+}
+
+}  // namespace
+
+const std::vector<std::string>& tokenizer_kind_names() {
+  static const std::vector<std::string> names = {"bpe", "unigram", "word", "char", "byte"};
+  return names;
+}
+
+TokenizerKind tokenizer_kind(const std::string& name) {
+  const std::vector<std::string>& names = tokenizer_kind_names();
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) unknown_name("kind", name, names);
+  return static_cast<TokenizerKind>(found - names.begin());
+}
+
+TrainedTokenizers train_tokenizers(const TokenizerConfig& config, const LineSource& source, const LineSource& target) {
+  TrainedTokenizers trained;
+  if (config.kind == TokenizerKind::kByte) {
+    trained.files = byte_files();
+  } else {
+    check(config);
+    trained.files = train_files(config, source, target);
+  }
+  // Read back as from a folder: what is stored is what is used.
+  trained.pair = read_tokenizers(trained.files, "new tokenizer");
+  return trained;
+}
+
+}  // namespace heed::text
