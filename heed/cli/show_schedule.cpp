@@ -107,6 +107,8 @@ class ScheduleShow : public Show {
       case train::ScheduleKind::kLinear:
         return fmt::format("up to {:g} in {} steps, down along a line to {:g} at {}", schedule_.peak, w,
                            schedule_.minimum, steps_);
+      case train::ScheduleKind::kSqrt:
+        return fmt::format("up to {:g} in {} steps, then down with the root of the step", schedule_.peak, w);
       case train::ScheduleKind::kConstant:
         break;
     }

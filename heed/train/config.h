@@ -81,6 +81,8 @@ void read_config_text(TrainConfig& config, const std::string& toml, const std::s
 void read_config_file(TrainConfig& config, const std::string& path);
 // "train.max_steps=100", or the last part of a key alone.
 void set_config(TrainConfig& config, const std::string& assignment);
+// A value as people type it; `where` starts the message of an error.
+void set_field(const ConfigField& field, const std::string& value, const std::string& where);
 // Values in range, names known, files named; the message names the key.
 void check_config(TrainConfig& config);
 // The whole config as TOML.

@@ -168,7 +168,10 @@ void set_config(TrainConfig& config, const std::string& assignment) {
   if (equals == std::string::npos || equals == 0) fail("[config] {}: expected key=value", where);
   const std::string key = assignment.substr(0, equals), value = assignment.substr(equals + 1);
   const std::vector<ConfigField> fields = config_fields(config);
-  const ConfigField& field = find_field(fields, key, where);
+  set_field(find_field(fields, key, where), value, where);
+}
+
+void set_field(const ConfigField& field, const std::string& value, const std::string& where) {
   // A text needs no quotes here.
   toml::table table;
   try {
@@ -177,7 +180,7 @@ void set_config(TrainConfig& config, const std::string& assignment) {
     table.insert("value", value);
   }
   const bool text = std::holds_alternative<std::string*>(field.value) ||
-                    (std::holds_alternative<std::vector<std::string>*>(field.value) && value.front() != '[');
+                    (std::holds_alternative<std::vector<std::string>*>(field.value) && !value.starts_with('['));
   if (text && !table["value"].is_string()) table.insert_or_assign("value", value);
   std::visit(Assign{field, *table.get("value"), where}, field.value);
 }

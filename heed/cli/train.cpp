@@ -1,0 +1,116 @@
+// heed train: a translator from two text files, by flags or by a config file. Every flag is a key of the config.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.h"
+#include "heed/cli/arguments.h"
+#include "heed/cli/train_progress.h"
+#include "heed/train/run.h"
+
+namespace heed::cli {
+namespace {
+
+std::atomic<int> interrupts{0};
+
+// The first asks the run to save and stop after its step; the second ends at once.
+void on_interrupt(int) {
+  if (interrupts.fetch_add(1) > 0) ::_exit(130);
+}
+
+void catch_interrupts() {
+  struct sigaction action {};
+  action.sa_handler = on_interrupt;
+  ::sigaction(SIGINT, &action, nullptr);
+  ::sigaction(SIGTERM, &action, nullptr);
+}
+
+struct Options {
+  std::string config_file;
+  std::vector<std::string> set;
+  std::map<std::string, std::vector<std::string>> flags;  // as typed, by key
+  train::RunOptions run;
+};
+
+void add_run_flags(CLI::App* app, Options& o) {
+  app->add_option("--set", o.set, "key=value of the config, such as train.max_steps=1000")->type_name("KEY=VALUE")->take_all();
+  app->add_flag("--resume", o.run.resume, "go on from the newest checkpoint, to the same bits");
+  app->add_flag("--overwrite", o.run.overwrite, "replace an existing MODEL");
+  app->add_flag("--verify-resume", o.run.verify_resume, "stop in the middle, resume, compare every bit, then go on");
+}
+
+void add_config_flags(CLI::App* app, Options& o) {
+  train::TrainConfig defaults;
+  for (const train::ConfigField& field : train::config_fields(defaults)) {
+    if (field.flag() == "--seed") continue;  // everywhere
+    const bool list = std::holds_alternative<std::vector<std::string>*>(field.value);
+    const bool flag = std::holds_alternative<bool*>(field.value);
+    CLI::Option* option = app->add_option(field.flag(), o.flags[field.key], field.help);
+    option->type_name(list ? "F..." : flag ? "[true|false]" : "X");
+    if (flag) option->expected(0, 1)->default_str("true");
+    if (!list && !flag) option->expected(1);
+  }
+}
+
+train::TrainConfig config_of(const Options& o, const Common& common) {
+  train::TrainConfig config;
+  if (!o.config_file.empty()) train::read_config_file(config, o.config_file);
+  for (const train::ConfigField& field : train::config_fields(config)) {
+    const auto typed = o.flags.find(field.key);
+    if (typed == o.flags.end() || typed->second.empty()) continue;
+    if (const auto* list = std::get_if<std::vector<std::string>*>(&field.value)) {
+      **list = typed->second;
+    } else {
+      train::set_field(field, typed->second.back(), field.flag());
+    }
+  }
+  if (common.seed > 0) config.train.seed = common.seed;
+  for (const std::string& assignment : o.set) train::set_config(config, assignment);
+  return config;
+}
+
+void run(const Options& o, const Common& common) {
+  TrainProgress progress(common);
+  catch_interrupts();
+  const train::TrainConfig config = config_of(o, common);
+  const train::RunResult result = train::run_training(
+      config, o.run, progress, [] { return interrupts > 0; },
+      [&](const train::TrainConfig& resolved, const train::Forecast& forecast) { progress.started(resolved, forecast); });
+  const train::RunState& s = result.state;
+  if (result.ended == train::Ended::kAsked) {
+    progress.on_message(fmt::format("stopped and saved after step {}; --resume goes on", s.step));
+  } else {
+    progress.on_message(fmt::format("done: {} steps in {}{}; the model is in '{}'", s.step, duration_text(s.seconds),
+                                    s.best_step >= 0 ? fmt::format(", the best at step {}", s.best_step) : "", config.save.out));
+  }
+  if (common.json) {
+    print(nlohmann::json{{"steps", s.step}, {"epochs", s.epoch}, {"seconds", s.seconds}, {"tokens", s.tokens},
+                         {"best_step", s.best_step}, {"best", s.best}, {"model", config.save.out},
+                         {"stopped", result.ended == train::Ended::kAsked}}.dump() + "\n");
+  }
+}
+
+}  // namespace
+
+void add_train(CLI::App& parent, const Common& common) {
+  CLI::App* app = add_command(parent, "train", "train a model from your own data", "heed train run.toml --set train.max_steps=1000");
+  const auto by_file = std::make_shared<Options>(), by_flags = std::make_shared<Options>();
+  app->add_option("CONFIG", by_file->config_file, "a TOML file; a finished model holds its own as train.toml");
+  add_run_flags(app, *by_file);
+  CLI::App* translate = add_command(*app, "translate", "a translator from parallel text",
+                                    "heed train translate --src train.en --tgt train.de --valid-src val.en --valid-tgt val.de --out MODEL");
+  add_run_flags(translate, *by_flags);
+  add_config_flags(translate, *by_flags);
+  translate->callback([by_flags, &common] { run(*by_flags, common); });
+  app->callback([app, by_file, &common] {
+    if (!app->get_subcommands().empty()) return;
+    if (by_file->config_file.empty()) fail("{} expected a config file or a kind of model: translate", place(app));
+    run(*by_file, common);
+  });
+}
+
+}  // namespace heed::cli

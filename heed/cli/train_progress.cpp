@@ -1,0 +1,93 @@
+#include "heed/cli/train_progress.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+
+#include "heed/cli/arguments.h"
+#include "heed/cli/terminal.h"
+
+namespace heed::cli {
+
+std::string duration_text(double seconds) {
+  const auto s = static_cast<int64_t>(std::llround(seconds));
+  if (s < 60) return fmt::format("{} s", s);
+  if (s < 3600) return fmt::format("{} min {:02} s", s / 60, s % 60);
+  return fmt::format("{} h {:02} min", s / 3600, s / 60 % 60);
+}
+
+TrainProgress::TrainProgress(const Common& common) : common_(common), terminal_(::isatty(2) == 1) {}
+
+bool TrainProgress::due(double seconds) {
+  const Clock::time_point now = Clock::now();
+  if (std::chrono::duration<double>(now - last_).count() < seconds) return false;
+  last_ = now;
+  return true;
+}
+
+void TrainProgress::live(const std::string& line) {
+  fmt::print(stderr, "\r\033[K{}", line);
+  std::fflush(stderr);
+  line_open_ = true;
+}
+
+void TrainProgress::plain(const std::string& line) {
+  end_line();
+  fmt::print(stderr, "{}\n", line);
+}
+
+void TrainProgress::end_line() {
+  if (line_open_) fmt::print(stderr, "\n");
+  line_open_ = false;
+}
+
+void TrainProgress::on_step(const train::StepReport& r) {
+  if (common_.quiet || !due(terminal_ ? 0.2 : 10)) return;
+  const std::string left = r.seconds_left >= 0 ? ", " + duration_text(r.seconds_left) + " left" : "";
+  const std::string line =
+      fmt::format("epoch {} ({:.0f} %), step {}: loss {:.3f}, perplexity {:.2f}, rate {:.2e}, {:.0f} tokens/s{}", r.epoch + 1,
+                  100.0 * static_cast<double>(r.batch) / static_cast<double>(r.batches), r.step, r.loss, r.perplexity,
+                  r.learning_rate, r.tokens_per_second, left);
+  terminal_ ? live(line) : plain(line);
+}
+
+void TrainProgress::on_validation(const train::ValidationReport& r) {
+  if (common_.quiet) return;
+  if (!table_started_) {
+    plain(fmt::format("{:>8} {:>6} {:>8} {:>11} {:>7} {:>7}", "step", "epoch", "loss", "perplexity", "BLEU", "chrF"));
+  }
+  table_started_ = true;
+  const auto score = [](double value) { return value < 0 ? std::string("-") : fmt::format("{:.2f}", value); };
+  plain(fmt::format("{:>8} {:>6} {:>8.4f} {:>11.2f} {:>7} {:>7}{}", r.step, r.epoch, r.loss, r.perplexity, score(r.bleu),
+                    score(r.chrf), r.best ? "  best" : ""));
+  for (const train::SampleTranslation& s : r.samples) {
+    plain(fmt::format("         {}\n      -> {}\n       = {}", s.source, s.translation, s.reference));
+  }
+}
+
+void TrainProgress::on_message(const std::string& text) {
+  end_line();
+  message(common_, text);
+}
+
+void TrainProgress::on_progress(const std::string& stage, double share) {
+  if (stage != stage_) stage_ = stage, stage_started_ = Clock::now();
+  if (common_.quiet || !due(terminal_ ? 0.2 : 5)) return;
+  const double spent = std::chrono::duration<double>(Clock::now() - stage_started_).count();
+  const std::string left = share > 0.02 ? ", " + duration_text(spent / share * (1 - share)) + " left" : "";
+  const std::string line = fmt::format("{} {:.0f} %{}", stage, 100 * share, left);
+  terminal_ ? live(line) : plain(line);
+}
+
+void TrainProgress::started(const train::TrainConfig& config, const train::Forecast& f) {
+  const std::string time = std::isfinite(f.seconds) ? "about " + duration_text(f.seconds) : "until it is stopped";
+  on_message(fmt::format("{}: {} parameters, {} pairs, {} source and {} target tokens", config.model.preset,
+                         with_commas(f.parameters), with_commas(f.pairs), with_commas(f.source_tokens),
+                         with_commas(f.target_tokens)));
+  on_message(fmt::format("{:.0f} tokens/s in {}, {:.0f} MB of memory, {}", f.tokens_per_second, config.train.precision,
+                         static_cast<double>(f.memory_bytes) * 1e-6, time));
+}
+
+}  // namespace heed::cli
