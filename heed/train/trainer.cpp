@@ -10,6 +10,8 @@
 #include "heed/base/error.h"
 #include "heed/base/threads.h"
 #include "heed/models/directory.h"
+#include "heed/tasks/translator.h"
+#include "heed/train/bleu.h"
 #include "heed/train/chrf.h"
 #include "heed/train/pair_batch.h"
 #include "heed/train/validation.h"
@@ -260,13 +262,14 @@ void Trainer::validate() {
   r.loss = validation_loss(model_, *data_.valid, 2 * config_.train.batch_tokens);
   r.perplexity = std::exp(r.loss);
   if (!data_.valid_source.empty()) {
-    const decode::StreamConfig how{.search = {.beam = config_.valid.beam}};
-    const TranslatedText text = translate_lines(model_, data_.tokenizers, data_.valid_source, how);
-    r.bleu = corpus_bleu(text.lines, data_.valid_target,
+    tasks::TranslateConfig how;
+    how.stream.search.beam = config_.valid.beam;
+    const std::vector<std::string> lines = tasks::translate({model_, data_.tokenizers}, data_.valid_source, how);
+    r.bleu = corpus_bleu(lines, data_.valid_target,
                          {.tokens = bleu_tokens(config_.valid.bleu_tokens), .lowercase = config_.valid.lowercase}).score;
-    r.chrf = corpus_chrf(text.lines, data_.valid_target, {.lowercase = config_.valid.lowercase});
-    const size_t shown = std::min(text.lines.size(), static_cast<size_t>(config_.valid.samples));
-    for (size_t i = 0; i < shown; ++i) r.samples.push_back({data_.valid_source[i], data_.valid_target[i], text.lines[i]});
+    r.chrf = corpus_chrf(lines, data_.valid_target, {.lowercase = config_.valid.lowercase});
+    const size_t shown = std::min(lines.size(), static_cast<size_t>(config_.valid.samples));
+    for (size_t i = 0; i < shown; ++i) r.samples.push_back({data_.valid_source[i], data_.valid_target[i], lines[i]});
   }
   if (average_) std::copy(own.begin(), own.end(), model_.parameters.values());
   r.seconds = now() - start;

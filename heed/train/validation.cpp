@@ -1,7 +1,6 @@
 #include "heed/train/validation.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "heed/train/pair_batch.h"
 
@@ -30,23 +29,6 @@ double validation_loss(const models::EncoderDecoder& model, const data::PairStor
   }
   flush();
   return rows > 0 ? nll / static_cast<double>(rows) : 0;
-}
-
-TranslatedText translate_lines(const models::EncoderDecoder& model, const text::TokenizerPair& tokenizers,
-                               const std::vector<std::string>& sources, const decode::StreamConfig& config) {
-  std::vector<decode::Request> requests;
-  for (const std::string& source : sources) {
-    decode::Request request{.number = static_cast<int64_t>(requests.size()), .source = tokenizers.source->encode(source)};
-    if (!request.source.empty()) request.source.push_back(tokenizers.source->special().eos);
-    requests.push_back(std::move(request));
-  }
-  TranslatedText text;
-  for (const decode::Answer& answer : decode::translate_all(model, config, std::move(requests))) {
-    const std::vector<int32_t>& ids = answer.best.at(0).ids;
-    text.lines.push_back(tokenizers.target->decode(ids));
-    text.tokens += static_cast<int64_t>(ids.size());
-  }
-  return text;
 }
 
 }  // namespace heed::train

@@ -1,0 +1,236 @@
+#include "heed/tasks/translator.h"
+
+#include <algorithm>
+#include <deque>
+
+#include "heed/base/error.h"
+#include "heed/decode/alignment.h"
+#include "heed/models/directory.h"
+
+namespace heed::tasks {
+namespace {
+
+constexpr std::string_view kWordStart = "▁";
+
+bool starts_word(const text::Tokenizer& tokenizer, int32_t id) { return tokenizer.piece(id).starts_with(kWordStart); }
+
+bool ends_sentence(const text::Tokenizer& tokenizer, int32_t id) {
+  const std::string piece = tokenizer.piece(id);
+  for (const char* end : {".", "!", "?", "。", "！", "？", "…"}) {
+    if (piece.ends_with(end)) return true;
+  }
+  return false;
+}
+
+// The word of each id, counted from 0.
+std::vector<int64_t> words_of(const std::vector<int32_t>& ids, const text::Tokenizer& tokenizer) {
+  std::vector<int64_t> words;
+  int64_t word = -1;
+  for (const int32_t id : ids) {
+    if (word < 0 || starts_word(tokenizer, id)) ++word;
+    words.push_back(word);
+  }
+  return words;
+}
+
+int64_t word_count(const std::vector<int32_t>& ids, const text::Tokenizer& tokenizer) {
+  return ids.empty() ? 0 : words_of(ids, tokenizer).back() + 1;
+}
+
+class TextStream {
+ public:
+  TextStream(const TranslatorView& translator, const TranslateConfig& config,
+             const std::function<decode::Input(SourceLine&, bool)>& next, const std::function<void(Translated)>& give)
+      : t_(translator), config_(config), next_(next), give_(give), eos_(translator.model.config.tokens.eos) {}
+
+  void run() {
+    decode::translate_stream(
+        t_.model, config_.stream, [this](decode::Request& request, bool wait) { return next(request, wait); },
+        [this](decode::Answer answer) { take(answer); });
+  }
+
+ private:
+  // A line under way: the answers to its parts, sample by sample.
+  struct Line {
+    int64_t number;
+    bool by_ids;
+    size_t expected;
+    std::vector<decode::Request> asked;
+    std::vector<decode::Answer> answers;
+  };
+
+  decode::Input next(decode::Request& request, bool wait) {
+    while (pending_.empty()) {
+      SourceLine line;
+      const decode::Input input = next_(line, wait);
+      if (input != decode::Input::kReady) return input;
+      ask(line);
+    }
+    request = std::move(pending_.front());
+    pending_.pop_front();
+    return decode::Input::kReady;
+  }
+
+  // The line's ids, in parts that are short enough.
+  std::vector<std::vector<int32_t>> parts_of(const SourceLine& line) const {
+    const std::vector<int32_t> ids = line.by_ids ? line.ids : t_.tokenizers.source->encode(line.text);
+    const int64_t most = config_.max_source - 1;
+    if (static_cast<int64_t>(ids.size()) <= most) return {ids};
+    // Ids alone do not tell where words end.
+    if (line.by_ids || config_.long_lines == LongLines::kRefuse) {
+      fail("[translate] line {} has {} tokens, expected at most {} (--max-source)", lines_begun_ + 1, ids.size(), most);
+    }
+    return split_source(ids, *t_.tokenizers.source, most);
+  }
+
+  void ask(const SourceLine& line) {
+    std::vector<std::vector<int32_t>> parts = parts_of(line);
+    Line begun{lines_begun_++, line.by_ids, 0, {}, {}};
+    bool first = true;
+    for (std::vector<int32_t>& part : parts) {
+      if (!part.empty()) part.push_back(eos_);
+      decode::Request request{.number = requests_++, .sample = 0, .source = std::move(part)};
+      if (first && !line.prefix.empty()) request.prefix = t_.tokenizers.target->encode(line.prefix);
+      first = false;
+      for (int64_t sample = 0; sample < config_.samples; ++sample) {
+        request.sample = sample;
+        begun.asked.push_back(request);
+        pending_.push_back(request);
+      }
+    }
+    begun.expected = begun.asked.size();
+    lines_.push_back(std::move(begun));
+  }
+
+  void take(decode::Answer& answer) {
+    Line& line = lines_.front();
+    line.answers.push_back(std::move(answer));
+    if (line.answers.size() < line.expected) return;
+    give_({line.number, results(line)});
+    lines_.pop_front();
+  }
+
+  // Parts are joined best with best, second with second.
+  std::vector<TranslatedLine> results(const Line& line) const {
+    const size_t samples = static_cast<size_t>(config_.samples);
+    std::vector<TranslatedLine> all;
+    for (size_t sample = 0; sample < samples; ++sample) {
+      size_t best = SIZE_MAX;
+      for (size_t i = sample; i < line.answers.size(); i += samples) best = std::min(best, line.answers[i].best.size());
+      for (size_t rank = 0; rank < best; ++rank) {
+        TranslatedLine joined;
+        Offsets words;
+        for (size_t i = sample; i < line.answers.size(); i += samples) {
+          append(joined, line.answers[i].best[rank], line.asked[i].source, line.by_ids, words);
+        }
+        all.push_back(std::move(joined));
+      }
+    }
+    return all;
+  }
+
+  struct Offsets {
+    int64_t source = 0, target = 0;  // words of the parts before
+  };
+  void append(TranslatedLine& to, const decode::Hypothesis& h, const std::vector<int32_t>& source, bool by_ids,
+              Offsets& words) const {
+    to.ids.insert(to.ids.end(), h.ids.begin(), h.ids.end());
+    to.score += h.score, to.log_probability += h.log_probability;
+    to.ended = to.ended && h.ended;
+    if (by_ids) return;
+    const text::Tokenizer &source_pieces = *t_.tokenizers.source, &target_pieces = *t_.tokenizers.target;
+    if (config_.alignment && !source.empty()) {
+      const Tensor weights = decode::alignment_weights(t_.model, source, h.ids);
+      for (const WordPair& pair : word_alignment(weights, source, source_pieces, h.ids, target_pieces)) {
+        to.alignment.emplace_back(pair.first + words.source, pair.second + words.target);
+      }
+      words.source += word_count({source.begin(), source.end() - 1}, source_pieces);
+      words.target += word_count(h.ids, target_pieces);
+    }
+    const std::string text = target_pieces.decode(h.ids);
+    if (!to.text.empty() && !text.empty()) to.text += ' ';
+    to.text += text;
+  }
+
+  const TranslatorView t_;
+  const TranslateConfig& config_;
+  const std::function<decode::Input(SourceLine&, bool)>& next_;
+  const std::function<void(Translated)>& give_;
+  int32_t eos_;
+  int64_t lines_begun_ = 0, requests_ = 0;
+  std::deque<decode::Request> pending_;
+  std::deque<Line> lines_;
+};
+
+}  // namespace
+
+Translator Translator::open(const std::string& folder) {
+  models::EncoderDecoder model = models::load_translator(folder, {.for_running = true});
+  text::TokenizerPair tokenizers = text::load_tokenizers(folder);
+  const models::ModelConfig& c = model.config;
+  if (tokenizers.source->size() > c.source_vocabulary || tokenizers.target->size() > c.vocabulary) {
+    fail_file("[model] '{}': the tokenizers have {} and {} ids, the model {} and {}", folder, tokenizers.source->size(),
+              tokenizers.target->size(), c.source_vocabulary, c.vocabulary);
+  }
+  return {std::move(model), std::move(tokenizers)};
+}
+
+void translate_text(const TranslatorView& translator, const TranslateConfig& config,
+                    const std::function<decode::Input(SourceLine&, bool)>& next,
+                    const std::function<void(Translated)>& give) {
+  TextStream(translator, config, next, give).run();
+}
+
+std::vector<std::string> translate(const TranslatorView& translator, const std::vector<std::string>& lines,
+                                   const TranslateConfig& config) {
+  std::vector<std::string> translations;
+  size_t at = 0;
+  const auto next = [&](SourceLine& line, bool) {
+    if (at == lines.size()) return decode::Input::kEnd;
+    line.text = lines[at++];
+    return decode::Input::kReady;
+  };
+  translate_text(translator, config, next,
+                 [&](const Translated& translated) { translations.push_back(translated.best.at(0).text); });
+  return translations;
+}
+
+std::vector<std::vector<int32_t>> split_source(const std::vector<int32_t>& ids, const text::Tokenizer& tokenizer, int64_t most) {
+  std::vector<std::vector<int32_t>> parts;
+  size_t begin = 0;
+  while (ids.size() - begin > static_cast<size_t>(most)) {
+    // The last end of a sentence in reach, else the last word, else as it comes.
+    size_t sentence = 0, word = 0;
+    for (size_t i = begin + 1; i <= begin + static_cast<size_t>(most); ++i) {
+      if (!starts_word(tokenizer, ids[i])) continue;
+      word = i;
+      if (ends_sentence(tokenizer, ids[i - 1])) sentence = i;
+    }
+    const size_t end = sentence > 0 ? sentence : word > 0 ? word : begin + static_cast<size_t>(most);
+    parts.emplace_back(ids.begin() + static_cast<int64_t>(begin), ids.begin() + static_cast<int64_t>(end));
+    begin = end;
+  }
+  parts.emplace_back(ids.begin() + static_cast<int64_t>(begin), ids.end());
+  return parts;
+}
+
+std::vector<WordPair> word_alignment(const Tensor& weights, const std::vector<int32_t>& source, const text::Tokenizer& source_pieces,
+                                     const std::vector<int32_t>& target, const text::Tokenizer& target_pieces) {
+  std::vector<WordPair> pairs;
+  if (source.size() < 2 || target.empty()) return pairs;
+  const std::vector<int32_t> words(source.begin(), source.end() - 1);  // eos is no word
+  const std::vector<int64_t> from = words_of(words, source_pieces), to = words_of(target, target_pieces);
+  const size_t columns = static_cast<size_t>(weights.size(1));
+  for (int64_t word = 0; word <= to.back(); ++word) {
+    std::vector<double> looked(static_cast<size_t>(from.back() + 1));
+    for (size_t t = 0; t < to.size(); ++t) {
+      for (size_t s = 0; to[t] == word && s < from.size(); ++s) {
+        looked[static_cast<size_t>(from[s])] += double{weights.data()[t * columns + s]};
+      }
+    }
+    pairs.emplace_back(std::max_element(looked.begin(), looked.end()) - looked.begin(), word);
+  }
+  return pairs;
+}
+
+}  // namespace heed::tasks
