@@ -11,6 +11,7 @@
 
 #include "heed/base/error.h"
 #include "heed/cli/program.h"
+#include "heed/data/lines.h"
 #include "heed/io/printable.h"
 
 namespace heed::cli {
@@ -79,6 +80,17 @@ std::vector<int32_t> parse_ids(const std::string& where, const std::string& line
     ids.push_back(id);
   }
   return ids;
+}
+
+std::vector<std::string> read_lines(const std::string& path) {
+  data::LineReader reader({path});
+  std::vector<std::string> lines;
+  for (std::string line; reader.next(line);) lines.push_back(line);
+  return lines;
+}
+
+void check_equal_lines(const std::string& where, const NamedCount& a, const NamedCount& b) {
+  if (a.lines != b.lines) fail_file("{} '{}' has {} lines, '{}' has {}: expected as many", where, a.name, a.lines, b.name, b.lines);
 }
 
 }  // namespace heed::cli

@@ -46,4 +46,12 @@ class TextOutput {
 // "3 17 4" -> ids below the vocabulary's size; anything else is an error that names line and word.
 std::vector<int32_t> parse_ids(const std::string& where, const std::string& line, int64_t number, int64_t vocabulary);
 
+// All lines of a file, .gz too.
+std::vector<std::string> read_lines(const std::string& path);
+struct NamedCount {
+  std::string name;
+  size_t lines;
+};
+void check_equal_lines(const std::string& where, const NamedCount& a, const NamedCount& b);
+
 }  // namespace heed::cli

@@ -1,5 +1,6 @@
 #include "heed/models/directory.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -19,6 +20,7 @@ using nlohmann::json;
 namespace fs = std::filesystem;
 
 constexpr const char* kWeights = "model.safetensors";
+constexpr const char* kOutputBias = "final_logits_bias";
 constexpr const char* kPositions[] = {"model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"};
 
 std::string inside(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
@@ -50,6 +52,11 @@ bool same_table(const StoredTensor& stored, int64_t dim, void (*fill)(float*, in
   return true;
 }
 
+// Marian always stores a bias, also where none was trained.
+bool all_zero(const StoredTensor& stored) {
+  return std::all_of(stored.bytes.begin(), stored.bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+}
+
 // A table of positions in the file says what the config does not: heed's order, Marian's, or one that was learned.
 void read_positions(const SafeTensors& file, const char* name, nn::StackConfig& stack) {
   if (!file.contains(name)) return;
@@ -63,6 +70,7 @@ void read_positions(const SafeTensors& file, const char* name, nn::StackConfig& 
 
 std::vector<std::string> ignored_names(const ModelConfig& config) {
   std::vector<std::string> ignored;
+  if (!config.output_bias) ignored.emplace_back(kOutputBias);
   if (config.encoder.positions.kind == nn::PositionKind::kSinusoidal) ignored.emplace_back(kPositions[0]);
   if (config.decoder.positions.kind == nn::PositionKind::kSinusoidal) ignored.emplace_back(kPositions[1]);
   return ignored;
@@ -102,7 +110,7 @@ class Writer {
   }
   void add_marian() {
     const ModelConfig& c = model_.config;
-    if (!c.output_bias) add("final_logits_bias", {1, c.vocabulary}, own(std::vector<float>(static_cast<size_t>(c.vocabulary))));
+    if (!c.output_bias) add(kOutputBias, {1, c.vocabulary}, own(std::vector<float>(static_cast<size_t>(c.vocabulary))));
     add_table(kPositions[0], c.encoder);
     add_table(kPositions[1], c.decoder);
   }
@@ -132,7 +140,7 @@ ModelConfig read_config(const std::string& folder) {
     const SafeTensors file = SafeTensors::open(inside(folder, kWeights));
     read_positions(file, kPositions[0], c.encoder);
     read_positions(file, kPositions[1], c.decoder);
-    c.output_bias = file.contains("final_logits_bias");
+    c.output_bias = file.contains(kOutputBias) && !all_zero(file.find(kOutputBias));
   }
   return c;
 }

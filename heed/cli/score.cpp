@@ -1,0 +1,67 @@
+// heed score: how likely a model finds given translations.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.h"
+#include "heed/cli/arguments.h"
+#include "heed/cli/text_lines.h"
+#include "heed/data/lines.h"
+#include "heed/tasks/score.h"
+
+namespace heed::cli {
+namespace {
+
+struct Options {
+  std::string model, src, tgt, input, output;
+};
+
+std::vector<tasks::TextPair> read_pairs(const Options& o) {
+  std::vector<tasks::TextPair> pairs;
+  if (o.src.empty() != o.tgt.empty()) fail("[score] --src and --tgt go together: one is missing");
+  if (!o.src.empty()) {
+    const std::vector<std::string> source = read_lines(o.src), target = read_lines(o.tgt);
+    check_equal_lines("[score]", {o.src, source.size()}, {o.tgt, target.size()});
+    for (size_t i = 0; i < source.size(); ++i) pairs.push_back({source[i], target[i]});
+    return pairs;
+  }
+  TextLines lines(o.input);
+  for (std::string line; lines.next(line, true) == decode::Input::kReady;) {
+    const size_t tab = line.find('\t');
+    if (tab == std::string::npos) fail("[score] line {} has no tab, expected source<TAB>translation", lines.number());
+    pairs.push_back({line.substr(0, tab), line.substr(tab + 1)});
+  }
+  return pairs;
+}
+
+void run(const Options& o, const Common& common) {
+  const std::vector<tasks::TextPair> pairs = read_pairs(o);
+  const tasks::Translator translator = tasks::Translator::open(o.model);
+  TextOutput out(o.output);
+  for (const tasks::PairScore& s : tasks::score_pairs(translator, pairs)) {
+    const double by_token = s.log_probability / static_cast<double>(s.tokens);
+    if (common.json) {
+      out.write(nlohmann::json{{"log_probability", s.log_probability}, {"tokens", s.tokens}, {"perplexity", std::exp(-by_token)}}.dump() + "\n");
+    } else {
+      out.write(fmt::format("{:.6f}\t{:.6f}\n", s.log_probability, by_token));
+    }
+  }
+  out.finish();
+}
+
+}  // namespace
+
+void add_score(CLI::App& parent, const Common& common) {
+  CLI::App* app = add_command(parent, "score", "log-probabilities of given translations, in all and by token",
+                              "heed score MODEL --src in.txt --tgt out.txt");
+  const auto o = std::make_shared<Options>();
+  app->add_option("MODEL", o->model, "a model directory")->required();
+  app->add_option("--src", o->src, "source sentences; without --src and --tgt, lines of source<TAB>translation are read")->type_name("F");
+  app->add_option("--tgt", o->tgt, "their translations")->type_name("F");
+  app->add_option("--input", o->input, "a file to read; standard input without it")->type_name("F");
+  app->add_option("--output", o->output, "a file to write; standard output without it")->type_name("F");
+  app->callback([o, &common] { run(*o, common); });
+}
+
+}  // namespace heed::cli

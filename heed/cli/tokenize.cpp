@@ -1,0 +1,57 @@
+// heed tokenize: text to pieces or ids, and back.
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.h"
+#include "heed/cli/arguments.h"
+#include "heed/cli/text_lines.h"
+#include "heed/text/tokenizer.h"
+
+namespace heed::cli {
+namespace {
+
+struct Options {
+  std::string model, input, output, side = "source";
+  bool ids = false, decode = false;
+};
+
+std::string encoded(const text::Tokenizer& tokenizer, const std::string& line, const Options& o, const Common& common) {
+  const std::vector<int32_t> ids = tokenizer.encode(line);
+  std::vector<std::string> pieces;
+  for (const int32_t id : ids) pieces.push_back(tokenizer.piece(id));
+  if (common.json) {
+    return nlohmann::json{{"text", line}, {"ids", ids}, {"pieces", pieces}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  }
+  return o.ids ? fmt::format("{}", fmt::join(ids, " ")) : fmt::format("{}", fmt::join(pieces, " "));
+}
+
+void run(const Options& o, const Common& common) {
+  const text::TokenizerPair pair = text::load_tokenizers(o.model);
+  const text::Tokenizer& tokenizer = o.side == "target" ? *pair.target : *pair.source;
+  TextLines lines(o.input);
+  TextOutput out(o.output);
+  for (std::string line; lines.next(line, true) == decode::Input::kReady;) {
+    const std::string result = o.decode ? tokenizer.decode(parse_ids("[tokenize]", line, lines.number(), tokenizer.size()))
+                                        : encoded(tokenizer, line, o, common);
+    out.write(result + "\n");
+  }
+  out.finish();
+}
+
+}  // namespace
+
+void add_tokenize(CLI::App& parent, const Common& common) {
+  CLI::App* app = add_command(parent, "tokenize", "text to token ids and back", "heed tokenize MODEL --ids < text.txt");
+  const auto o = std::make_shared<Options>();
+  app->add_option("MODEL", o->model, "a model directory")->required();
+  app->add_option("--input", o->input, "a file to read; standard input without it")->type_name("F");
+  app->add_option("--output", o->output, "a file to write; standard output without it")->type_name("F");
+  add_choice(app, "--side", o->side, {"source", "target"}, "whose tokenizer; the source's without it");
+  app->add_flag("--ids", o->ids, "numbers instead of pieces");
+  app->add_flag("--decode", o->decode, "ids in, text out");
+  app->callback([o, &common] { run(*o, common); });
+}
+
+}  // namespace heed::cli
