@@ -20,22 +20,6 @@ const std::string* find(const NamedFiles& files, std::string_view name) {
   return nullptr;
 }
 
-// Other settings of tokenizer_config.json have no effect on the ids.
-bool separate_vocabularies(const NamedFiles& files, const std::string& folder) {
-  const std::string* text = find(files, "tokenizer_config.json");
-  if (text == nullptr) return false;
-  constexpr size_t kMaxBytes = size_t{16} << 20;  // those of other models list their added tokens here
-  const auto config = text->size() > kMaxBytes ? nlohmann::json(nlohmann::json::value_t::discarded)
-                                               : nlohmann::json::parse(*text, nullptr, false);
-  if (!config.is_object()) fail_file("[tokenizer] {}/tokenizer_config.json: not a JSON object", folder);
-  const auto found = config.find("separate_vocabs");
-  if (found == config.end() || found->is_null()) return false;
-  if (!found->is_boolean()) {
-    fail_file("[tokenizer] {}/tokenizer_config.json: 'separate_vocabs' is no boolean, expected true or false", folder);
-  }
-  return found->get<bool>();
-}
-
 TokenizerPair read_marian(const NamedFiles& files, const std::string& folder) {
   const auto needed = [&](const std::string& name) -> const std::string& {
     const std::string* content = find(files, name);
@@ -50,7 +34,8 @@ TokenizerPair read_marian(const NamedFiles& files, const std::string& folder) {
   const auto source_vocabulary = vocabulary("vocab.json");
   TokenizerPair pair;
   pair.source = marian_tokenizer(source_model, source_vocabulary, folder + "/source.spm");
-  pair.one_vocabulary = !separate_vocabularies(files, folder);
+  const std::string* config = find(files, "tokenizer_config.json");
+  pair.one_vocabulary = config == nullptr || !separate_vocabularies(*config, folder + "/tokenizer_config.json");
   if (pair.one_vocabulary && source_model == target_model) {
     pair.target = pair.source;
   } else {
@@ -62,6 +47,19 @@ TokenizerPair read_marian(const NamedFiles& files, const std::string& folder) {
 }
 
 }  // namespace
+
+bool separate_vocabularies(const std::string& json, const std::string& label) {
+  constexpr size_t kMaxBytes = size_t{16} << 20;  // those of other models list their added tokens here
+  const auto config = json.size() > kMaxBytes ? nlohmann::json(nlohmann::json::value_t::discarded)
+                                              : nlohmann::json::parse(json, nullptr, false);
+  if (!config.is_object()) fail_file("[tokenizer] {}: not a JSON object", label);
+  const auto found = config.find("separate_vocabs");
+  if (found == config.end() || found->is_null()) return false;
+  if (!found->is_boolean()) {
+    fail_file("[tokenizer] {}: 'separate_vocabs' is no boolean, expected true or false", label);
+  }
+  return found->get<bool>();
+}
 
 TokenizerPair read_tokenizers(const NamedFiles& files, const std::string& folder) {
   if (find(files, "source.spm") != nullptr) return read_marian(files, folder);
@@ -77,7 +75,8 @@ TokenizerPair load_tokenizers(const std::string& folder) {
   NamedFiles files;
   for (const char* name : kNames) {
     const std::string path = folder + "/" + name;
-    if (!std::filesystem::exists(path)) continue;
+    std::error_code ignored;  // a file that cannot be looked at is named when it is opened
+    if (std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found) continue;
     const MappedFile file(path);
     files.emplace_back(name, std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()));
   }

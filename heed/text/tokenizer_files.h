@@ -15,6 +15,9 @@ using NamedFiles = std::vector<std::pair<std::string, std::string>>;  // names a
 // `folder` stands before the names in messages.
 TokenizerPair read_tokenizers(const NamedFiles& files, const std::string& folder);
 
+// What tokenizer_config.json says; other settings of it have no effect on the ids.
+bool separate_vocabularies(const std::string& json, const std::string& label);
+
 // SentencePiece for cutting, a vocabulary for the ids: Marian's way. The model is checked before it is used.
 std::shared_ptr<const Tokenizer> marian_tokenizer(const std::string& model,
                                                   std::shared_ptr<const Vocabulary> vocabulary,
