@@ -81,8 +81,8 @@ class Writer {
  public:
   explicit Writer(const EncoderDecoder& model) : model_(model) {}
 
-  void write(const std::string& path, const float* values, const Naming& naming, bool marian) {
-    for (const nn::Parameter& p : model_.parameters.list()) add_parameter(p, values, naming(p.name));
+  void write(const std::string& path, const Naming& naming, bool marian) {
+    for (const nn::Parameter& p : model_.parameters.list()) add_parameter(p, naming(p.name));
     if (marian) add_marian();
     write_safetensors(path, tensors_, {{"format", "pt"}});
   }
@@ -93,12 +93,11 @@ class Writer {
     for (const int64_t size : shape) n *= static_cast<size_t>(size);
     tensors_.push_back({name, StoredType::kF32, std::move(shape), std::as_bytes(std::span(data, n))});
   }
-  void add_parameter(const nn::Parameter& p, const float* values, const StoredAs& stored) {
+  void add_parameter(const nn::Parameter& p, const StoredAs& stored) {
     std::vector<int64_t> shape;
     if (stored.leading_one) shape.push_back(1);
     for (int i = 0; i < p.tensor.shape().rank(); ++i) shape.push_back(p.tensor.size(i));
-    const int64_t offset = p.tensor.data() - model_.parameters.values();
-    add(stored.names[0], std::move(shape), (values ? values : model_.parameters.values()) + offset);
+    add(stored.names[0], std::move(shape), p.tensor.data());
   }
   const float* own(std::vector<float> numbers) { return owned_.emplace_back(std::move(numbers)).data(); }
   void add_table(const char* name, const nn::StackConfig& stack) {
@@ -168,7 +167,7 @@ EncoderDecoder load_translator(const std::string& folder, const LoadOptions& opt
   return model;
 }
 
-void save_translator(const std::string& folder, const EncoderDecoder& model, const float* parameters) {
+void save_translator(const std::string& folder, const EncoderDecoder& model) {
   const ModelConfig& c = model.config;
   if (c.decoder.weights_in_out) fail("[model] a model loaded for running is not saved: load it for training");
   const bool marian = model_type(c) == "marian";
@@ -176,7 +175,7 @@ void save_translator(const std::string& folder, const EncoderDecoder& model, con
   if (!marian) config["model_type"] = "heed";
   write_file_atomically(inside(folder, "config.json"), config.dump(2) + "\n");
   if (marian) write_file_atomically(inside(folder, "generation_config.json"), marian_generation_json(c).dump(2) + "\n");
-  Writer(model).write(inside(folder, kWeights), parameters, marian ? marian_names(c) : heed_names(), marian);
+  Writer(model).write(inside(folder, kWeights), marian ? marian_names(c) : heed_names(), marian);
 }
 
 }  // namespace heed::models

@@ -22,8 +22,7 @@ struct LoadOptions {
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options = {});
 void load_weights(const std::string& folder, const EncoderDecoder& model);
 
-// The directory's own files, each atomically; model.safetensors last. `parameters`: the model's values laid out like its
-// arena (an average, say); null: its own.
-void save_translator(const std::string& folder, const EncoderDecoder& model, const float* parameters = nullptr);
+// The directory's own files, each atomically; model.safetensors last.
+void save_translator(const std::string& folder, const EncoderDecoder& model);
 
 }  // namespace heed::models

@@ -22,7 +22,7 @@ class EncoderDecoder {
   Tensor logits(const PairBatch& batch, const nn::Context& context) const;  // (T', V)
   LossResult loss(const PairBatch& batch, const LossArgs& args, const nn::Context& context) const;
 
-  const ModelConfig config;
+  ModelConfig config;  // its shape is fixed; what is only read when it runs (alignment) may be set later
   nn::Parameters parameters;
   TokenEmbedding source_embedding, target_embedding;
   nn::EncoderStack encoder;

@@ -9,6 +9,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/threads.h"
+#include "heed/decode/alignment.h"
 #include "heed/models/directory.h"
 #include "heed/tasks/translator.h"
 #include "heed/train/bleu.h"
@@ -53,8 +54,6 @@ RunArrays Trainer::arrays() const {
   return {model_.parameters.arena_size(), model_.parameters.values(), optimizer_.moments(),
           average_ ? average_.data() : nullptr};
 }
-
-float* Trainer::published_weights() const { return average_ ? average_.data() : model_.parameters.values(); }
 
 bool Trainer::resume() {
   const std::vector<CheckpointFile> all = checkpoints_in(folder_.training());
@@ -249,16 +248,16 @@ void Trainer::report(const StepLoss& loss, double learning_rate, double norm, do
 
 void Trainer::validate() {
   if (!data_.valid) return;
-  const double start = now();
   ValidationReport r;
   r.step = state_.step, r.epoch = state_.epoch;
-  // The model that would be published is the one that is measured.
-  std::vector<float> own;
-  const int64_t n = model_.parameters.arena_size();
-  if (average_) {
-    own.assign(model_.parameters.values(), model_.parameters.values() + n);
-    std::copy_n(average_.data(), n, model_.parameters.values());
-  }
+  with_published_weights([&] { measure(r); });
+  log_.add(r);
+  log_.draw_curves();
+  observer_.on_validation(r);
+}
+
+void Trainer::measure(ValidationReport& r) {
+  const double start = now();
   r.loss = validation_loss(model_, *data_.valid, 2 * config_.train.batch_tokens);
   r.perplexity = std::exp(r.loss);
   if (!data_.valid_source.empty()) {
@@ -271,12 +270,8 @@ void Trainer::validate() {
     const size_t shown = std::min(lines.size(), static_cast<size_t>(config_.valid.samples));
     for (size_t i = 0; i < shown; ++i) r.samples.push_back({data_.valid_source[i], data_.valid_target[i], lines[i]});
   }
-  if (average_) std::copy(own.begin(), own.end(), model_.parameters.values());
   r.seconds = now() - start;
   keep_best(r);
-  log_.add(r);
-  log_.draw_curves();
-  observer_.on_validation(r);
 }
 
 void Trainer::keep_best(ValidationReport& r) {
@@ -289,7 +284,31 @@ void Trainer::keep_best(ValidationReport& r) {
   state_.best = value;
   state_.best_step = state_.step;
   state_.validations_since_best = 0;
-  models::save_translator(folder_.model, model_, published_weights());
+  publish();
+}
+
+void Trainer::with_weights(const float* weights, const std::function<void()>& body) {
+  const int64_t n = model_.parameters.arena_size();
+  const std::vector<float> own(model_.parameters.values(), model_.parameters.values() + n);
+  std::copy_n(weights, n, model_.parameters.values());
+  body();
+  std::copy(own.begin(), own.end(), model_.parameters.values());
+}
+
+void Trainer::with_published_weights(const std::function<void()>& body) {
+  average_ ? with_weights(average_.data(), body) : body();
+}
+
+void Trainer::publish() {
+  constexpr int64_t kPairs = 40;
+  const data::PairStore& store = data_.valid ? *data_.valid : data_.train;
+  std::vector<decode::IdPair> pairs;
+  for (int64_t i = 0; i < std::min(kPairs, store.size()); ++i) {
+    const auto source = store.source(i), target = store.target(i);
+    pairs.push_back({{source.begin(), source.end()}, {target.begin(), target.end()}});
+  }
+  model_.config.alignment = decode::best_alignment_head(model_, pairs);
+  models::save_translator(folder_.model, model_);
 }
 
 void Trainer::save(CheckpointKind kind) {
@@ -317,18 +336,18 @@ void Trainer::finish() {
   const int64_t last = config_.train.average_last;
   if (last == 0) {
     // Without validation there is no best one: the last is it.
-    if (!data_.valid) models::save_translator(folder_.model, model_, published_weights());
+    if (!data_.valid) with_published_weights([&] { publish(); });
     return;
   }
   std::vector<CheckpointFile> all = checkpoints_in(folder_.training());
   std::erase_if(all, [](const CheckpointFile& file) { return file.kind != CheckpointKind::kRegular; });
-  if (all.empty()) return models::save_translator(folder_.model, model_, published_weights());
+  if (all.empty()) return with_published_weights([&] { publish(); });
   all.resize(std::min(all.size(), static_cast<size_t>(last)));
   std::vector<double> sum(static_cast<size_t>(model_.parameters.arena_size()));
   for (const CheckpointFile& file : all) add_checkpoint_weights(file.path, sum);
   std::vector<float> mean(sum.size());
   for (size_t i = 0; i < sum.size(); ++i) mean[i] = static_cast<float>(sum[i] / static_cast<double>(all.size()));
-  models::save_translator(folder_.model, model_, mean.data());
+  with_weights(mean.data(), [&] { publish(); });
 }
 
 }  // namespace heed::train

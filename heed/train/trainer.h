@@ -72,12 +72,16 @@ class Trainer {
   void report(const StepLoss& loss, double learning_rate, double norm, double seconds);
   void refuse_bad_loss(const StepLoss& loss, double norm, const std::vector<std::vector<uint32_t>>& batches);
   void validate();
+  void measure(ValidationReport& report);
   void keep_best(ValidationReport& report);
   void remove_old_checkpoints();
   bool limit_reached() const;
   bool due(int64_t every) const;
   double seconds_left() const;
-  float* published_weights() const;  // the average where one is kept
+  // Calls body while the model holds other weights than its own.
+  void with_weights(const float* weights, const std::function<void()>& body);
+  void with_published_weights(const std::function<void()>& body);  // the average where one is kept
+  void publish();  // what the model holds now, into the model directory
 
   const TrainConfig config_;
   const RunData& data_;
