@@ -3,10 +3,11 @@
 namespace heed::cli {
 
 void add_bench(CLI::App& parent, const Common& common) {
-  CLI::App* bench = add_command(parent, "bench", "how fast this machine trains", "heed bench train --preset tiny");
+  CLI::App* bench = add_command(parent, "bench", "how fast this machine trains and translates", "heed bench train --preset tiny");
   add_bench_train(*bench, common);
   add_bench_product(*bench, common);
   add_bench_attention(*bench, common);
+  add_bench_translate(*bench, common);
   bench->callback([bench] {
     if (bench->get_subcommands().empty()) print(help_of(bench));
   });
