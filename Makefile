@@ -1,7 +1,7 @@
 # Short names for the everyday commands; CMake does the work (see CMakePresets.json).
 # Each first installs what is missing: silent and instant when nothing is.
 .NOTPARALLEL:
-.PHONY: build test check-long bench fuzz format lint install clean deps deps-long deps-bench deps-lint
+.PHONY: build demo test check-long bench fuzz format lint install clean deps deps-long deps-bench deps-lint
 
 JOBS ?= $(shell nproc)
 FUZZ_SECONDS ?= 600
@@ -9,6 +9,10 @@ PREFIX ?= /usr/local
 
 build: deps
 	@tools/build release heed
+
+# The built-in example: trains a translator within a minute and talks with you.
+demo: build
+	@build/heed demo
 
 test: deps
 	@tools/build release
