@@ -18,7 +18,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kTrainPairs = 120'000, kHeldOut = 1000, kShown = 200;
+constexpr int64_t kTrainPairs = 200'000, kHeldOut = 1000, kShown = 200;
 
 struct Options {
   std::string out;
@@ -65,9 +65,9 @@ train::TrainConfig demo_config(const WorkFolder& work, const Options& o, uint64_
   c.train.schedule = "linear";
   c.train.learning_rate = 3e-3;
   c.train.warmup = 100;
-  c.train.max_steps = 1400;
+  c.train.max_steps = 2000;
   c.train.seed = static_cast<int64_t>(seed);
-  c.valid.every = 280;
+  c.valid.every = 400;
   c.valid.metric = "loss";
   c.valid.samples = 3;
   c.save.keep = 1;
