@@ -87,6 +87,7 @@ class Product {
   }
 
  private:
+  using Step = typename Numbers::Step;
   static constexpr int64_t words(int64_t k) { return Numbers::words(k); }
   int64_t strip_columns(int64_t strip) const { return std::min<int64_t>(kStrip, g_.N - strip * kStrip); }
 
@@ -137,7 +138,8 @@ class Product {
 
   // All rows of the item against one strip of b.
   void run_strip(const Item& item, int64_t k, int64_t strip) const {
-    const int64_t column = strip * kStrip, columns = strip_columns(strip), vectors = pieces(columns, kNative);
+    const int64_t column = strip * kStrip, columns = strip_columns(strip);
+    const int64_t vectors = kernel_vectors<Step>(columns);
     const Parts groups(item.rows, pieces(item.rows, kRows));
     MicroTiles t{};
     t.k = words(std::min(plan_.k_block, g_.K - k));
@@ -152,11 +154,10 @@ class Product {
     t.start_ld = from_c ? g_.ldc : 0;
     const auto run = [&](int64_t tiles, int64_t rows) {
       if (tiles == 0) return;
-      const MicroKernel kernel = g_.a.transposed
-                                     ? micro_kernel<typename Numbers::Step, false>(rows, vectors, t.b_copy != nullptr)
-                                     : micro_kernel<typename Numbers::Step, true>(rows, vectors, t.b_copy != nullptr);
+      const MicroKernel kernel = g_.a.transposed ? micro_kernel<Step, false>(rows, vectors, t.b_copy != nullptr)
+                                                 : micro_kernel<Step, true>(rows, vectors, t.b_copy != nullptr);
       t.tiles = tiles;
-      if (columns % kNative == 0) return kernel(t);
+      if (columns == vectors * kNative) return kernel(t);
       run_partial(t, kernel, rows, columns, from_c);
     };
     int64_t done = 0;
@@ -200,7 +201,7 @@ class Product {
     if (plan_.packed_b) {
       t.b = shared_strip(strip, k);
       t.b_step = kStrip;
-    } else if (Numbers::kPacksA || g_.b.transposed || columns % kNative != 0) {
+    } else if (Numbers::kPacksA || g_.b.transposed || columns != kernel_vectors<Step>(columns) * kNative) {
       Numbers::pack_strip(item.b, {g_.b, k, std::min(plan_.k_block, g_.K - k), column, columns});
       t.b = item.b;
       t.b_step = kStrip;
