@@ -129,17 +129,22 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
   };
   const float* ahead = t.ahead;
   const int64_t ahead_line = t.ahead_line, ahead_step = t.ahead_step;
+  // Four lines of c in sixteen steps too: those of the next tile where chains start from c, else those of this one.
+  const float* next_c = t.start_ld != 0 ? t.c + R * t.ldc : t.c;
   const auto all_steps = [&](auto four_steps, auto one_step, auto after_four) HEED_INLINED {
     int64_t k = t.k;
     for (; k >= 16; k -= 16) {
-      const float* line = ahead;
+      const float *line = ahead, *line_of_c = next_c;
       for (int i = 0; i < 4; ++i) {
         four_steps();
         after_four(i);
         __builtin_prefetch(line, 0, 2);
+        __builtin_prefetch(line_of_c, 1);
         line += ahead_line;
+        line_of_c += 16;
       }
       ahead += ahead_step;
+      next_c += t.ldc;
     }
     for (; k > 0; --k) one_step();
   };
