@@ -26,11 +26,12 @@ struct Parts {
 struct Plan {
   int64_t k_block, row_panels, column_groups, strips;
   bool packed_b;  // once for all panels
-  bool copied_a;  // a transposed block whose rows lie far apart, where they fall on each other in the caches
+  bool copied_a;  // transposed rows that lie far apart fall on each other in L1
 };
 
-constexpr int64_t kBlockK = 512, kWholeK = 768;
-constexpr int64_t kPanelRows = 192, kAloneRows = 384;  // of a panel that finds b packed, that packs it
+constexpr int64_t kBlockK = 256, kWholeK = 384;
+constexpr int64_t kPanelRows = 192;                    // that find b packed
+constexpr int64_t kAloneFloats = 96 << 10;             // of a at least, where a panel packs b for itself
 constexpr int64_t kPackedFloats = int64_t{8} << 20;    // of b at most
 constexpr int64_t kGroupStrips = 512 / kStrip;         // whose outputs stay in L2 from one block of k to the next
 constexpr int64_t kWorthThreads = int64_t{1} << 20;    // multiply-adds: a few microseconds
@@ -55,12 +56,14 @@ Plan make_plan(const Gemm& g) {
   Plan plan;
   plan.k_block = g.K <= kWholeK ? std::max<int64_t>(g.K, 1) : (pieces(g.K, pieces(g.K, kBlockK)) + 15) / 16 * 16;
   plan.strips = pieces(g.N, kStrip);
-  plan.packed_b = g.b.transposed && g.M > kAloneRows && g.K * g.N <= kPackedFloats;
-  plan.copied_a = g.a.transposed && g.a.ld > 768 && g.N > kStrip && g.M > kRows;
-  plan.row_panels = pieces(g.M, plan.packed_b || plan.copied_a ? kPanelRows : kAloneRows);
+  const int64_t alone_rows = std::clamp<int64_t>(kAloneFloats / plan.k_block, 256, 768);
+  plan.packed_b = !g.a.transposed && g.K * g.N <= kPackedFloats &&
+                  (g.b.transposed ? g.M > alone_rows : g.b.ld > 768 && g.M > 2 * alone_rows);
+  plan.row_panels = pieces(g.M, plan.packed_b ? kPanelRows : alone_rows);
   plan.column_groups = g.K > plan.k_block ? pieces(plan.strips, kGroupStrips) : 1;
   const int64_t threads = g.M * g.N * g.K < kWorthThreads ? 1 : num_threads();
   if (threads > 1) share(plan, g, threads);
+  plan.copied_a = g.a.transposed && g.a.ld >= 384 && plan.strips >= 4 * plan.column_groups;
   return plan;
 }
 
@@ -68,7 +71,6 @@ Plan make_plan(const Gemm& g) {
 struct Item {
   int64_t row, rows, first_strip, last_strip;
   float *a, *b;  // memory of its own to pack into
-  int64_t a_ld() const { return rows + 16; }
 };
 
 // Numbers is F32 or Bf16<>: how operands are packed and multiplied.
@@ -110,9 +112,9 @@ class Product {
     item.row = panels.begin(panel), item.rows = panels.begin(panel + 1) - item.row;
     item.first_strip = groups.begin(group), item.last_strip = groups.begin(group + 1);
     const Scratch<float> own_b(plan_.packed_b ? 0 : kStrip * words(plan_.k_block));
-    const Scratch<float> own_a(Numbers::kPacksA   ? item.rows * words(plan_.k_block)
-                               : plan_.copied_a ? item.a_ld() * plan_.k_block
-                                                : 0);
+    const int64_t a_floats = Numbers::kPacksA ? item.rows * words(plan_.k_block)
+                             : plan_.copied_a ? copy_pitch(item.rows) * plan_.k_block : 0;
+    const Scratch<float> own_a(a_floats);
     item.a = own_a.data(), item.b = own_b.data();
     for (int64_t k = 0; k == 0 || k < g_.K; k += plan_.k_block) {
       if constexpr (Numbers::kPacksA) {
@@ -130,10 +132,14 @@ class Product {
     }
   }
 
+  // An odd number of cache lines spreads the steps of k over all sets of L1.
+  static int64_t copy_pitch(int64_t rows) { return (pieces(rows, 16) | 1) * 16; }
   void copy_a(const Item& item, int64_t k) const {
-    const size_t bytes = static_cast<size_t>(item.rows) * sizeof(float);
-    const int64_t end = std::min(k + plan_.k_block, g_.K);
-    for (float* out = item.a; k < end; ++k, out += item.a_ld()) std::memcpy(out, g_.a.data + k * g_.a.ld + item.row, bytes);
+    const int64_t k_size = std::min(plan_.k_block, g_.K - k), pitch = copy_pitch(item.rows);
+    for (int64_t i = 0; i < k_size; ++i) {
+      const float* from = g_.a.data + (k + i) * g_.a.ld + item.row;
+      std::copy(from, from + item.rows, item.a + i * pitch);
+    }
   }
 
   // All rows of the item against one strip of b.
@@ -185,7 +191,7 @@ class Product {
       t.a_step = item.rows;
     } else if (plan_.copied_a) {
       t.a = item.a;
-      t.a_step = item.a_ld();
+      t.a_step = copy_pitch(item.rows);
     } else if (g_.a.transposed) {
       t.a = g_.a.data + k * g_.a.ld + item.row;
       t.a_step = g_.a.ld;
