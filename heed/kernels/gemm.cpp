@@ -31,25 +31,28 @@ struct Plan {
 
 constexpr int64_t kBlockK = 256, kWholeK = 384;
 constexpr int64_t kPanelRows = 192;                    // that find b packed
-constexpr int64_t kAloneFloats = 96 << 10;             // of a at least, where a panel packs b for itself
+constexpr int64_t kAloneFloats = 128 << 10;            // of a at least, where a panel packs b for itself
 constexpr int64_t kPackedFloats = int64_t{8} << 20;    // of b at most
 constexpr int64_t kGroupStrips = 512 / kStrip;         // whose outputs stay in L2 from one block of k to the next
 constexpr int64_t kWorthThreads = int64_t{1} << 20;    // multiply-adds: a few microseconds
 
-// More items for more threads: about four a thread, by columns first, since rows share the packing of b.
+// More items for more threads, about two each. Columns are cut where every panel would pack b anew; rows where b is
+// packed for all; else the longer side.
 void share(Plan& plan, const Gemm& g, int64_t threads) {
-  const int64_t wanted = 4 * threads;
-  if (plan.row_panels * plan.column_groups < wanted) {
-    plan.column_groups = std::min(plan.strips, pieces(wanted, plan.row_panels));
-  }
   for (const int64_t least_rows : {16 * kRows, 4 * kRows}) {
-    const int64_t items = plan.row_panels * plan.column_groups, enough = least_rows == 16 * kRows ? wanted : threads;
-    if (items < enough) {
-      plan.row_panels = std::max(plan.row_panels, std::min(g.M / least_rows, pieces(enough, plan.column_groups)));
+    const int64_t wanted = least_rows == 16 * kRows ? 2 * threads : threads;
+    while (plan.row_panels * plan.column_groups < wanted) {
+      const bool rows_left = g.M / plan.row_panels >= 2 * least_rows, columns_left = plan.column_groups < plan.strips;
+      if (!rows_left && !columns_left) break;
+      const bool rows_longer = g.M / plan.row_panels > g.N / plan.column_groups;
+      const bool cut_rows = plan.packed_b || (rows_longer && !g.b.transposed);
+      ++(rows_left && (cut_rows || !columns_left) ? plan.row_panels : plan.column_groups);
     }
   }
   // Equal shares where the threads are equally fast.
-  if (plan.column_groups == 1 && plan.row_panels >= threads) plan.row_panels = pieces(plan.row_panels, threads) * threads;
+  const auto round_up = [=](int64_t& cuts, int64_t most) { cuts = std::min(pieces(cuts, threads) * threads, most); };
+  if (plan.column_groups == 1) round_up(plan.row_panels, pieces(g.M, kRows));
+  if (plan.row_panels == 1) round_up(plan.column_groups, plan.strips);
 }
 
 Plan make_plan(const Gemm& g) {
@@ -63,7 +66,8 @@ Plan make_plan(const Gemm& g) {
   plan.column_groups = g.K > plan.k_block ? pieces(plan.strips, kGroupStrips) : 1;
   const int64_t threads = g.M * g.N * g.K < kWorthThreads ? 1 : num_threads();
   if (threads > 1) share(plan, g, threads);
-  plan.copied_a = g.a.transposed && g.a.ld >= 384 && plan.strips >= 4 * plan.column_groups;
+  const int64_t worth_strips = g.a.ld % 256 == 0 ? 2 : 4;
+  plan.copied_a = g.a.transposed && g.a.ld >= 384 && plan.strips >= worth_strips * plan.column_groups;
   return plan;
 }
 
