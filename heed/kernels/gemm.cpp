@@ -6,7 +6,7 @@
 #define HWY_TARGET_INCLUDE "heed/kernels/gemm.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h: once per target.
-#include "heed/kernels/gemm_pack-inl.h"
+#include "heed/kernels/gemm_few-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
@@ -277,7 +277,10 @@ class Product {
   const Scratch<float> shared_b_;
 };
 
-void gemm_f32(const Gemm& g) { Product<F32>(g).run(); }
+void gemm_f32(const Gemm& g) {
+  if (g.M <= kFewRows && g.b.transposed && !g.a.transposed) return gemm_few_rows(g);
+  Product<F32>(g).run();
+}
 
 void gemm_bf16(const Gemm& g) {
 #if HWY_TARGET == HWY_AVX3
