@@ -11,7 +11,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
-constexpr int64_t kAheadTiles = 16;
+constexpr int64_t kAheadTiles = std::max(1, kStrip / 4);  // four cache lines in sixteen steps of k: a strip
 
 int64_t pieces(int64_t n, int64_t piece) { return (n + piece - 1) / piece; }
 
@@ -26,7 +26,7 @@ struct Parts {
 struct Plan {
   int64_t k_block, row_panels, column_groups, strips;
   bool packed_b;  // once for all panels
-  bool copied_a;  // transposed rows that lie far apart fall on each other in L1
+  bool packed_a;  // in f32, where transposed: by tiles, lest every step of k lies in a page of its own
 };
 
 constexpr int64_t kBlockK = 256, kWholeK = 384;
@@ -35,6 +35,7 @@ constexpr int64_t kAloneFloats = 128 << 10;            // of a at least, where a
 constexpr int64_t kPackedFloats = int64_t{8} << 20;    // of b at most
 constexpr int64_t kGroupStrips = 512 / kStrip;         // whose outputs stay in L2 from one block of k to the next
 constexpr int64_t kWorthThreads = int64_t{1} << 20;    // multiply-adds: a few microseconds
+constexpr int64_t kWorthPacking = 16 * kNative;        // columns: sixteen multiply-adds an element packed
 
 // More items for more threads, about two each. Columns are cut where every panel would pack b anew; rows where b is
 // packed for all; else the longer side.
@@ -66,8 +67,8 @@ Plan make_plan(const Gemm& g) {
   plan.column_groups = g.K > plan.k_block ? pieces(plan.strips, kGroupStrips) : 1;
   const int64_t threads = g.M * g.N * g.K < kWorthThreads ? 1 : num_threads();
   if (threads > 1) share(plan, g, threads);
-  const int64_t worth_strips = g.a.ld % 256 == 0 ? 2 : 4;
-  plan.copied_a = g.a.transposed && g.a.ld >= 384 && plan.strips >= worth_strips * plan.column_groups;
+  const bool far_apart = g.a.transposed && g.a.ld >= 384;
+  plan.packed_a = g.precision == Precision::kF32 && far_apart && g.N >= kWorthPacking * plan.column_groups;
   return plan;
 }
 
@@ -117,14 +118,14 @@ class Product {
     item.first_strip = groups.begin(group), item.last_strip = groups.begin(group + 1);
     const Scratch<float> own_b(plan_.packed_b ? 0 : kStrip * words(plan_.k_block));
     const int64_t a_floats = Numbers::kPacksA ? item.rows * words(plan_.k_block)
-                             : plan_.copied_a ? copy_pitch(item.rows) * plan_.k_block : 0;
+                             : plan_.packed_a ? pieces(item.rows, kRows) * kRows * plan_.k_block : 0;
     const Scratch<float> own_a(a_floats);
     item.a = own_a.data(), item.b = own_b.data();
     for (int64_t k = 0; k == 0 || k < g_.K; k += plan_.k_block) {
       if constexpr (Numbers::kPacksA) {
         Numbers::pack_a(item.a, {g_.a, item.row, item.rows, k, std::min(plan_.k_block, g_.K - k)});
-      } else if (plan_.copied_a) {
-        copy_a(item, k);
+      } else if (plan_.packed_a) {
+        pack_a(item, k);
       }
       for (int64_t strip = item.first_strip; strip < item.last_strip; ++strip) {
         run_strip(item, k, strip);
@@ -136,13 +137,26 @@ class Product {
     }
   }
 
-  // An odd number of cache lines spreads the steps of k over all sets of L1.
-  static int64_t copy_pitch(int64_t rows) { return (pieces(rows, 16) | 1) * 16; }
-  void copy_a(const Item& item, int64_t k) const {
-    const int64_t k_size = std::min(plan_.k_block, g_.K - k), pitch = copy_pitch(item.rows);
-    for (int64_t i = 0; i < k_size; ++i) {
-      const float* from = g_.a.data + (k + i) * g_.a.ld + item.row;
-      std::copy(from, from + item.rows, item.a + i * pitch);
+  // Tiles of kRows columns, as the kernels read them. A few tiles at once: whole cache lines, and few pages to write to.
+  void pack_a(const Item& item, int64_t k) const {
+    constexpr int64_t kAtOnce = 16, kAhead = 8;
+    const Parts tiles(item.rows, pieces(item.rows, kRows));
+    const int64_t k_size = std::min(plan_.k_block, g_.K - k);
+    for (int64_t first = 0; first < tiles.count; first += kAtOnce) {
+      const int64_t last = std::min(first + kAtOnce, tiles.count);
+      for (int64_t i = 0; i < k_size; ++i) {
+        const float* from = g_.a.data + (k + i) * g_.a.ld + item.row;
+        float* to = item.a + (first * k_size + i) * kRows;
+        for (int64_t tile = first; tile < last; ++tile, to += k_size * kRows) {
+          const int64_t row = tiles.begin(tile);
+          __builtin_prefetch(from + row + kAhead * g_.a.ld);
+          if (row + kRows <= item.rows) {
+            std::memcpy(to, from + row, kRows * sizeof(float));
+          } else {
+            std::copy(from + row, from + item.rows, to);
+          }
+        }
+      }
     }
   }
 
@@ -167,6 +181,7 @@ class Product {
       const MicroKernel kernel = g_.a.transposed ? micro_kernel<Step, false>(rows, vectors, t.b_copy != nullptr)
                                                  : micro_kernel<Step, true>(rows, vectors, t.b_copy != nullptr);
       t.tiles = tiles;
+      t.a_tile = plan_.packed_a ? kRows * t.k : rows * (g_.a.transposed ? 1 : t.a_row);
       if (columns == vectors * kNative) return kernel(t);
       run_partial(t, kernel, rows, columns, from_c);
     };
@@ -193,9 +208,9 @@ class Product {
       t.a = item.a;
       t.a_row = t.k;
       t.a_step = item.rows;
-    } else if (plan_.copied_a) {
+    } else if (plan_.packed_a) {
       t.a = item.a;
-      t.a_step = copy_pitch(item.rows);
+      t.a_step = kRows;
     } else if (g_.a.transposed) {
       t.a = g_.a.data + k * g_.a.ld + item.row;
       t.a_step = g_.a.ld;
@@ -218,8 +233,9 @@ class Product {
     } else {
       t.b = g_.b.data + k * g_.b.ld + column;
       t.b_step = g_.b.ld;
-      // Copying pays where rows of b lie far apart, or the copy stays in L1 for many rows.
-      const bool pays = (g_.b.ld > 768 && row_groups > 2) || (t.k <= 128 && row_groups >= 32);
+      // Copying pays where cache lines of b lie far apart, or the copy stays in L1 for many rows.
+      const bool far_apart = kStrip < 64 || g_.b.ld > 768;
+      const bool pays = (far_apart && row_groups > 2) || (t.k <= 128 && row_groups >= 32);
       t.b_copy = pays && columns == kStrip ? item.b : nullptr;
     }
   }
@@ -234,11 +250,11 @@ class Product {
       strip = item.first_strip;
       k += plan_.k_block;
     }
-    if (k >= g_.K || strip_columns(strip) < 64 || kStrip < 64) return;
+    if (k >= g_.K || strip_columns(strip) < kStrip || kStrip < 16) return;
     const int64_t k_a_tile = t.k / kAheadTiles;
     if (plan_.packed_b) {
       t.ahead = shared_strip(strip, k);
-      t.ahead_line = 16, t.ahead_step = kStrip, t.ahead_tile = k_a_tile * kStrip;
+      t.ahead_line = 16, t.ahead_step = 64, t.ahead_tile = k_a_tile * kStrip;
     } else if (Numbers::kPacksA) {
       return;
     } else if (g_.b.transposed) {
@@ -246,7 +262,9 @@ class Product {
       t.ahead_line = g_.b.ld, t.ahead_step = 16, t.ahead_tile = 4 * g_.b.ld;
     } else {
       t.ahead = g_.b.data + k * g_.b.ld + strip * kStrip;
-      t.ahead_line = 16, t.ahead_step = g_.b.ld, t.ahead_tile = k_a_tile * g_.b.ld;
+      constexpr int64_t kRowsOfLines = std::max(1, 64 / kStrip);  // that four lines hold
+      t.ahead_line = kRowsOfLines == 1 ? 16 : g_.b.ld;
+      t.ahead_step = kRowsOfLines * g_.b.ld, t.ahead_tile = k_a_tile * g_.b.ld;
     }
   }
 

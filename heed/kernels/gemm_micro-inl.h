@@ -32,7 +32,7 @@ constexpr int kStrip = kVectors * kNative;
 struct MicroTiles {
   int64_t tiles, k;
   const float* a;  // element (r, k) at a[r * a_row + k] by rows, at a[k * a_step + r] by columns
-  int64_t a_row, a_step;
+  int64_t a_row, a_step, a_tile;  // from tile to tile by a_tile
   const float* b;  // kStrip floats of step k at b + k * b_step
   int64_t b_step;
   float* b_copy;  // where given, what is read of b is left here packed for the tiles that follow
@@ -129,7 +129,7 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
   };
   const float* ahead = t.ahead;
   const int64_t ahead_line = t.ahead_line, ahead_step = t.ahead_step;
-  // Four lines of c in sixteen steps too: those of the next tile where chains start from c, else those of this one.
+  // A row of c in sixteen steps too: of the next tile where chains start from c, else of this one.
   const float* next_c = t.start_ld != 0 ? t.c + R * t.ldc : t.c;
   const auto all_steps = [&](auto four_steps, auto one_step, auto after_four) HEED_INLINED {
     int64_t k = t.k;
@@ -141,7 +141,7 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
         __builtin_prefetch(line, 0, 2);
         __builtin_prefetch(line_of_c, 1);
         line += ahead_line;
-        line_of_c += 16;
+        line_of_c += NV * kNative / 4;
       }
       ahead += ahead_step;
       next_c += t.ldc;
@@ -184,7 +184,7 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
       Registers bv;
       next_b(bv);
       micro_step<Step, R, NV>(acc, bv, [&](int r) HEED_INLINED { return a[r]; });
-      __builtin_prefetch(a + 2 * R - 1);  // the end of the columns that come next
+      __builtin_prefetch(a + t.a_tile + R - 1);  // the end of the columns that come next
       a += t.a_step;
     };
     all_steps([&]() HEED_INLINED { unrolled<4>(step); }, [&]() HEED_INLINED { step(0); }, [](int) HEED_INLINED {});
@@ -200,7 +200,7 @@ HWY_NOINLINE void micro_tiles(MicroTiles& to_do) {
   MicroTiles t = to_do;
   for (int64_t i = 0; i < to_do.tiles; ++i) {
     micro_tile<Step, R, NV, kByRows, kCopy>(t);
-    t.a += kByRows ? R * t.a_row : R;
+    t.a += t.a_tile;
     t.c += R * t.ldc;
     t.start += R * t.start_ld;
     t.ahead += t.ahead_tile;
