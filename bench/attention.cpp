@@ -63,7 +63,8 @@ void measure(const Shape& s) {
     return x;
   };
   const std::vector<float> q = random(1), k = random(2), v = random(3), dout = random(4);
-  std::vector<float> out(q.size()), logsumexp(static_cast<size_t>(T * s.heads)), dq(q.size()), dk(q.size()), dv(q.size());
+  std::vector<heed::kernels::SoftmaxRow> softmax(static_cast<size_t>(T * s.heads));
+  std::vector<float> out(q.size()), dq(q.size()), dk(q.size()), dv(q.size());
   Attention a{};
   a.sequences = static_cast<int64_t>(s.lengths.size());
   a.q_offsets = a.k_offsets = offsets.data();
@@ -75,10 +76,10 @@ void measure(const Shape& s) {
   heed::release_unused();
   heed::reset_peak();
   const Times t = best_of(
-      [&] { heed::kernels::attention(a, {{q.data(), C}, {k.data(), C}, {v.data(), C}, out.data(), C, logsumexp.data()}); },
+      [&] { heed::kernels::attention(a, {{q.data(), C}, {k.data(), C}, {v.data(), C}, out.data(), C, softmax.data()}); },
       [&] {
         heed::kernels::attention_backward(a, {{q.data(), C}, {k.data(), C}, {v.data(), C}, {out.data(), C}, {dout.data(), C},
-                                              logsumexp.data(), {dq.data(), C, false}, {dk.data(), C, false}, {dv.data(), C, false}});
+                                              softmax.data(), {dq.data(), C, false}, {dk.data(), C, false}, {dv.data(), C, false}});
       });
   const double product = 2.0 * squares * static_cast<double>(C) * (s.causal ? 0.5 : 1.0);
   fmt::print("{{\"case\": \"{}\", \"threads\": {}, \"milliseconds\": {:.3f}, \"forward_milliseconds\": {:.3f}, \"gflops\": {:.1f}, "

@@ -123,7 +123,7 @@ function(heed_embed_batches target)
 endfunction()
 
 # Floors whose fast paths depend on the CPU: their tests run a second time with the wider path switched off.
-set(HEED_ISA_FLOORS kernels tensor nn)
+set(HEED_ISA_FLOORS kernels tensor nn models train)
 
 # heed_tests(name library sources...): one program name_test, every case a test of its own, labelled with the floor.
 function(heed_tests name library)

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -89,6 +90,15 @@ TEST(Buffer, HoldsAtLeastWhatWasAskedFor) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % 64, 0u);
   }
   EXPECT_THROW(pool_take(size_t{1} << 50), Error);
+}
+
+TEST(Buffer, RefusesSizesThatCannotBeCounted) {
+  for (const int64_t n : {int64_t{-1}, int64_t{1} << 62, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+    EXPECT_THROW(Buffer{n}, Error) << n;
+    EXPECT_THROW(Scratch<double>{n}, Error) << n;
+  }
+  EXPECT_EQ(bytes_for(3, 4), 12u);
+  EXPECT_EQ(bytes_for(0, 4), 0u);
 }
 
 TEST(Nearest, SuggestsOnlyWhatIsNear) {

@@ -151,12 +151,21 @@ void release_unused() { pool().release_unused(); }
 void* pool_take(size_t bytes) { return pool().take(bytes); }
 void pool_give(void* block) noexcept { pool().give(block); }
 
+size_t bytes_for(int64_t n, size_t each) {
+  constexpr int64_t kMost = int64_t{1} << 62;  // leaves room for what stands before a block
+  int64_t bytes = 0;
+  if (n < 0 || __builtin_mul_overflow(n, static_cast<int64_t>(each), &bytes) || bytes > kMost) {
+    fail("[memory] cannot allocate {} times {} bytes", n, each);
+  }
+  return static_cast<size_t>(bytes);
+}
+
 struct alignas(kAlign) Buffer::Block {
   std::atomic<int> owners{1};
 };
 
 Buffer::Buffer(int64_t floats)
-    : block_(new (pool_take(sizeof(Block) + static_cast<size_t>(floats) * sizeof(float))) Block) {}
+    : block_(new (pool_take(sizeof(Block) + bytes_for(floats, sizeof(float)))) Block) {}
 
 Buffer::Buffer(const Buffer& other) noexcept : block_(other.block_) {
   if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed);

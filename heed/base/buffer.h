@@ -23,6 +23,9 @@ void release_unused();
 void* pool_take(size_t bytes);
 void pool_give(void* block) noexcept;
 
+// Bytes of n things of `each` bytes; an error where that is negative or more than can be counted.
+size_t bytes_for(int64_t n, size_t each);
+
 // Shared, counted handle to a block of floats.
 class Buffer {
  public:
@@ -49,7 +52,7 @@ class Buffer {
 template <class T>
 class Scratch {
  public:
-  explicit Scratch(int64_t n) : data_(static_cast<T*>(pool_take(static_cast<size_t>(n) * sizeof(T)))) {}
+  explicit Scratch(int64_t n) : data_(static_cast<T*>(pool_take(bytes_for(n, sizeof(T))))) {}
   ~Scratch() { pool_give(data_); }
   Scratch(const Scratch&) = delete;
   Scratch& operator=(const Scratch&) = delete;

@@ -121,7 +121,7 @@ std::vector<float> attention_by_kernel(const AttentionAsk& ask) {
                          .v = {ask.v.values.data(), ask.v.columns},
                          .out = out.data(),
                          .out_ld = ask.v.columns,
-                         .logsumexp = nullptr});
+                         .softmax = nullptr});
   return out;
 }
 

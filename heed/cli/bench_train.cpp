@@ -30,7 +30,7 @@ Result run(const Workload& w, const Options& options, uint64_t seed) {
   train::Optimizer optimizer(*w.parameters, w.optimizer);
   Result r;
   double start = now_seconds();
-  // One round over the batches warms the buffers up and is not counted.
+  // A few batches, the last of the round, warm the buffers up and are not counted.
   const size_t warm = std::min<size_t>(w.count.size(), 4);
   for (uint64_t step = 0; step < warm + 3 || now_seconds() - start < options.seconds; ++step) {
     const size_t batch = (step + w.count.size() - warm) % w.count.size();
@@ -49,7 +49,7 @@ Result run(const Workload& w, const Options& options, uint64_t seed) {
     r.seconds.push_back(spent);
     r.gflops.push_back(1e-9 * w.flops[batch] / spent);
   }
-  r.peak = product_peak(1);
+  r.peak = product_peak(1, precision == Precision::kBf16);
   return r;
 }
 
@@ -94,7 +94,7 @@ void add_bench_train(CLI::App& bench, const Common& common) {
   add_choice(app, "--precision", options->precision, {"f32", "bf16"}, "f32 without it");
   add_number(app, "--seconds", options->seconds, {0.1, 3600}, "how long to measure; 10 without it");
   app->callback([options, &common] {
-    const uint64_t seed = common.seed ? static_cast<uint64_t>(common.seed) : 1;
+    const uint64_t seed = static_cast<uint64_t>(common.seed);
     if (options->precision == "bf16" && !kernels::has_native_bf16()) {
       message(common, "this CPU has no bf16 products: they are computed slowly, to the same rounding");
     }

@@ -39,14 +39,16 @@ void examine(const Common& common) {
   int bad = 0;
   for (const Check& check : doctor_checks()) {
     const Finding finding = check.run();
-    bad += !finding.good;
-    report["checks"].push_back({{"name", check.name}, {"good", finding.good}, {"detail", finding.detail}});
-    if (!common.json) print(fmt::format("  {} {}\n       {}\n", finding.good ? "yes " : "NO  ", check.claim, finding.detail));
+    const bool good = finding.verdict == Verdict::kGood, open = finding.verdict == Verdict::kOpen;
+    bad += !good && !open;
+    report["checks"].push_back({{"name", check.name}, {"good", open ? nlohmann::json() : good}, {"detail", finding.detail}});
+    if (common.json) continue;
+    print(fmt::format("  {} {}\n       {}\n", good ? "yes " : open ? "?   " : "NO  ", check.claim, finding.detail));
   }
   report["good"] = bad == 0;
   report["seconds"] = now_seconds() - start;
   if (common.json) print(report.dump() + "\n");
-  if (bad) throw FileError(fmt::format("[doctor] {} of {} checks failed on this machine", bad, doctor_checks().size()));
+  if (bad) throw Failure(fmt::format("[doctor] {} of {} checks failed on this machine", bad, doctor_checks().size()));
   if (!common.json) print(fmt::format("\nAll is well ({:.1f} s).\n", now_seconds() - start));
 }
 

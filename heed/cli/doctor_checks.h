@@ -5,10 +5,15 @@
 #include <string>
 #include <vector>
 
+#include "heed/nn/parameters.h"
+
 namespace heed::cli {
 
+// kOpen: nothing was proved, such as on a machine that is busy with something else.
+enum class Verdict { kGood, kBad, kOpen };
+
 struct Finding {
-  bool good = false;
+  Verdict verdict = Verdict::kBad;
   std::string detail;  // what was measured, in plain words
 };
 
@@ -18,5 +23,10 @@ struct Check {
   std::function<Finding()> run;
 };
 const std::vector<Check>& doctor_checks();
+
+// The gradients that lie there, tensor by tensor along random directions, against differences of the loss.
+Finding compare_gradients(const nn::Parameters& parameters, const std::function<double()>& loss);
+// How fast products are beside what the CPU can do in registers alone. No proof either way: others may use the CPU too.
+Finding judge_products(double reached, double wall);
 
 }  // namespace heed::cli

@@ -47,10 +47,10 @@ double product_speed(int64_t M, int64_t N, int64_t K, bool bf16, double seconds)
   return best;
 }
 
-double product_peak(double seconds) {
+double product_peak(double seconds, bool bf16) {
   double best = 0;
   for (const auto& [M, N, K] : {std::array<int64_t, 3>{2048, 512, 512}, {1024, 1024, 256}, {4096, 128, 128}, {960, 960, 960}}) {
-    best = std::max(best, product_speed(M, N, K, false, seconds / 4));
+    best = std::max(best, product_speed(M, N, K, bf16, seconds / 4));
   }
   return best;
 }

@@ -11,8 +11,8 @@ double now_seconds();
 double median(std::vector<double> values);
 // Most memory this process has had resident, in bytes.
 int64_t peak_memory();
-// GFLOP/s of the fastest f32 product seen, with the threads in use: the wall that training is measured against.
-double product_peak(double seconds);
+// GFLOP/s of the fastest product seen, with the threads in use: the wall that training in that precision is measured against.
+double product_peak(double seconds, bool bf16);
 // GFLOP/s of one product of this shape, best of the runs that fit the time.
 double product_speed(int64_t M, int64_t N, int64_t K, bool bf16, double seconds);
 

@@ -168,6 +168,8 @@ int run_program(int argc, const char* const* argv) {
     return status;
   } catch (const FileError& e) {
     return complain(1, e.what());
+  } catch (const Failure& e) {
+    return complain(1, e.what());
   } catch (const Error& e) {
     return complain(2, e.what());
   } catch (const std::bad_alloc&) {

@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "heed/base/error.h"
+
 namespace heed::cli {
 
 // What every command takes.
@@ -15,6 +17,12 @@ struct Common {
   int64_t threads = 0;  // 0: as many as this process may use
   int64_t seed = 0;
   bool quiet = false, verbose = false, json = false;
+};
+
+// What was asked for was done, and the answer is no: status 1.
+class Failure : public Error {
+ public:
+  using Error::Error;
 };
 
 // Adds a command under `parent`, with an example for its --help. The command file adds flags and a callback, which

@@ -1,5 +1,7 @@
 // Attention over ragged spans in tiles: softmax(Q K^T * scale + bias) V, forward and backward, with memory
 // that grows with n and never with n^2. A row whose keys are all masked gives zeros and zero gradients.
+// Scores, biases and additive masks count as far as +-2.358e38, the largest float over log2(e): what is larger counts as
+// that, so a row of finite scores, also one of masks of -FLT_MAX, has weights that sum to 1. Only -inf masks.
 #pragma once
 
 #include <cstdint>
@@ -45,18 +47,25 @@ struct Attention {
   const uint32_t* sequence_ids = nullptr;  // (sequences) numbers in the global batch for dropout; null: 0, 1, 2, ...
 };
 
+// What the forward keeps of a row for the backward, in units of log 2: with the two in one number the sum would be
+// rounded away beside a large score.
+struct SoftmaxRow {
+  float largest;  // score
+  float sum;      // of 2^(score - largest); 0: no key was seen
+};
+
 struct AttentionForward {
   Heads q, k, v;
   float* out;         // (T, heads * Dv)
   int64_t out_ld;
-  float* logsumexp;   // (T, heads): log2 of each row's sum of e^score, kept for the backward; may be null
+  SoftmaxRow* softmax;  // (T, heads), kept for the backward; may be null
 };
 void attention(const Attention& a, const AttentionForward& f);
 void attention_reference(const Attention& a, const AttentionForward& f);
 
 struct AttentionBackward {
   Heads q, k, v, out, dout;
-  const float* logsumexp;
+  const SoftmaxRow* softmax;
   HeadsOut dq, dk, dv;          // data may be null: not wanted
   float* drelative = nullptr;   // (distances, heads), added to
 };

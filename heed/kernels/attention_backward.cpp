@@ -95,7 +95,7 @@ void add_to_keys(const Task& task, Product p, const Tile& t, const Sums& sums) {
 void backward_tile(const Task& task, const Head& h, const Block& b, const Tile& t, Known& known) {
   const Attention& a = *task.a;
   const Room& room = *task.room;
-  score_tile(h, b, t, task.keys, room.q_turned, room.weights);
+  score_tile(h, b, t, {task.keys, room.q_turned}, room.weights, known.range);
   for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
     const int64_t v = g.vector * kWidth;
     product({.rows = g.end - g.begin, .vectors = b.vectors - g.vector, .depth = a.Dv,
@@ -107,6 +107,7 @@ void backward_tile(const Task& task, const Head& h, const Block& b, const Tile& 
   if (a.dropout.p > 0) draw_kept(h, b, t, kept);
   if (in_one_tile(h, b)) {
     step_of_tile<Step::kWeights>(h, b, t, {room.weights, room.dscores}, kept, known);
+    for (int64_t v = 0; v < b.vectors; ++v) known.delta[v] = known.delta[v] * known.inverse[v];
     step_of_tile<Step::kFinish>(h, b, t, {room.weights, room.dscores}, kept, known);
   } else {
     step_of_tile<Step::kAll>(h, b, t, {room.weights, room.dscores}, kept, known);
@@ -152,6 +153,25 @@ F16 row_products(const Rows& x, const Rows& y, int64_t first) {
   return total;
 }
 
+// What the forward kept of a block's rows. Those that saw nothing, and lanes without a query, get weights of zero.
+Known recall(const Task& task, const Head& h, const Block& b) {
+  Known known;
+  for (int64_t v = 0; v < b.vectors; ++v) {
+    alignas(64) float largest[kWidth], sum[kWidth];
+    for (int64_t i = 0; i < kWidth; ++i) {
+      const int64_t query = v * kWidth + i;
+      const SoftmaxRow none{0, 0};
+      const SoftmaxRow row = query < b.rows ? task.b->softmax[(h.q_row + b.first + query) * h.a->heads + h.head] : none;
+      largest[i] = row.sum == 0 ? kInfinity : row.largest;
+      sum[i] = row.sum == 0 ? kInfinity : row.sum;
+      if (row.sum != 0 && std::fabs(row.largest) >= kLargest) known.range = Range::kFinite;
+    }
+    known.largest[v] = load(largest);
+    known.inverse[v] = set(1.0f) / load(sum);
+  }
+  return known;
+}
+
 // Copies and turns what the tiles read of a block's queries.
 Known prepare_block(const Task& task, const Head& h, const Block& b) {
   const Attention& a = *task.a;
@@ -161,23 +181,17 @@ Known prepare_block(const Task& task, const Head& h, const Block& b) {
     return Rows{place(x, row, h.head * columns), x.ld, b.rows, columns};
   };
   const Rows q = rows_of(task.b->q, a.D), dout = rows_of(task.b->dout, a.Dv), out = rows_of(task.b->out, a.Dv);
-  const float stay = 1.0f / (1.0f - a.dropout.p);
+  Known known = recall(task, h, b);
+  alignas(64) float factor[kQueryBlock];
+  for (int64_t v = 0; v < b.vectors; ++v) {
+    known.delta[v] = zero();
+    if (!in_one_tile(h, b)) known.delta[v] = row_products(dout, out, v * kWidth) * set(task.fold) * known.inverse[v];
+    store(known.inverse[v] * set(1.0f / (1.0f - a.dropout.p)), factor + v * kWidth);
+  }
   copy_rows(q, room.q, room.D);
-  copy_rows(dout, room.dout, room.Dv, stay);
+  copy_rows(dout, room.dout, room.Dv, factor);
   transpose({room.q, room.D, b.rows, a.D}, room.q_turned, b.stride(), a.scale * h.unit);
   transpose({room.dout, room.Dv, b.rows, a.Dv}, room.dout_turned, b.stride(), task.fold);
-  Known known;
-  for (int64_t v = 0; v < b.vectors; ++v) {
-    known.delta[v] = in_one_tile(h, b) ? zero() : row_products(dout, out, v * kWidth) * set(task.fold);
-    // Rows that saw nothing, and lanes without a query, get weights of zero.
-    alignas(64) float logsum[kWidth];
-    for (int64_t i = 0; i < kWidth; ++i) {
-      const int64_t query = v * kWidth + i;
-      const float known_sum = query < b.rows ? task.b->logsumexp[(row + query) * a.heads + h.head] : -kInfinity;
-      logsum[i] = known_sum == -kInfinity ? kLargest : known_sum;
-    }
-    known.logsum[v] = load(logsum);
-  }
   return known;
 }
 
@@ -296,7 +310,7 @@ void add_tables(const Attention& a, const float* tables, float* drelative) {
   }
 }
 
-// kind: what each piece computes. Spans are of queries when it computes their gradients, else of keys.
+// Spans are of queries where their gradients are computed, else of keys.
 void backward_pass(const Attention& a, const AttentionBackward& b, bool queries, bool keys, int64_t longest, float* tables) {
   const int64_t nq = longest_of(a.q_offsets, a.sequences), nk = longest_of(a.k_offsets, a.sequences);
   const Spans spans(queries ? a.q_offsets : a.k_offsets, a.sequences, longest);

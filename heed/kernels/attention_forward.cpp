@@ -27,22 +27,18 @@ struct Room {
   }
 };
 
-// What each query's sum over values is multiplied with at the end. logsumexp goes to its place.
+// What each query's sum over values is multiplied with at the end. What the backward needs goes to its place.
 void finish_softmax(const Head& h, const Block& b, const AttentionForward& f, const Running& run, float* factor) {
-  alignas(64) float logsumexp[kQueryBlock], sum[kWidth];
+  alignas(64) float largest[kQueryBlock], sum[kQueryBlock];
   const float stay = 1.0f / (1.0f - h.a->dropout.p);
   for (int64_t v = 0; v < b.vectors; ++v) {
     store(set(stay) / run.sum[v], factor + v * kWidth);
-    store(run.largest[v] + log2_positive(run.sum[v]), logsumexp + v * kWidth);
-    store(run.sum[v], sum);
-    for (int64_t i = 0; i < kWidth; ++i) {
-      if (sum[i] != 0.0f) continue;  // no key was seen
-      factor[v * kWidth + i] = 0.0f;
-      logsumexp[v * kWidth + i] = -kInfinity;
-    }
+    store(run.largest[v], largest + v * kWidth);
+    store(run.sum[v], sum + v * kWidth);
   }
-  if (!f.logsumexp) return;
-  for (int64_t i = 0; i < b.rows; ++i) f.logsumexp[(h.q_row + b.first + i) * h.a->heads + h.head] = logsumexp[i];
+  for (int64_t i = 0; i < b.stride(); ++i) factor[i] = sum[i] == 0.0f ? 0.0f : factor[i];  // no key was seen
+  if (!f.softmax) return;
+  for (int64_t i = 0; i < b.rows; ++i) f.softmax[(h.q_row + b.first + i) * h.a->heads + h.head] = {largest[i], sum[i]};
 }
 
 void scale_rows(const Rows& x, float* data, const float* factor) {
@@ -86,7 +82,7 @@ void forward_block(const Head& h, const Block& b, const AttentionForward& f, con
   }
   for (int64_t first = 0; first < seen; first += kKeyTile) {
     const Tile t{first, std::min(kKeyTile, seen - first)};
-    score_tile(h, b, t, kv.keys, room.q_turned, room.scores);
+    score_and_compare(h, b, t, {kv.keys, room.q_turned}, room.scores, run);
     if (take_tile(h, b, t, room.scores, run, factor, a.dropout.p > 0) && first > 0) scale_rows(out, room.out, factor);
     Product p{.rows = b.rows, .vectors = out.ld / kWidth, .depth = t.keys,
               .a = room.scores, .a_row = 1, .a_depth = b.stride(),

@@ -12,24 +12,26 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
-// Of each query of a block: log2 of the sum of its weights, and dout . out.
+// Of each query of a block: its largest score, and dout . out. dout and what comes of it is divided by the query's sum of
+// 2^(score - largest) beforehand, and 2^(score - largest) stands for its weight.
 struct Known {
-  F16 logsum[kBlockVectors], delta[kBlockVectors];
+  F16 largest[kBlockVectors], inverse[kBlockVectors], delta[kBlockVectors];
+  Range range = Range::kAny;
 };
 
 // Scores become weights (dropped ones zero) and gradients of weights become gradients of scores.
 template <int kVectors, bool kDropout>
 HWY_INLINE void gradients_of_rows(float* scores, float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
-                                  const F16* logsums, const F16* deltas) {
-  F16 logsum[kVectors], delta[kVectors];
+                                  const F16* largests, const F16* deltas) {
+  F16 largest[kVectors], delta[kVectors];
   for (int v = 0; v < kVectors; ++v) {
-    logsum[v] = logsums[v];
+    largest[v] = largests[v];
     delta[v] = deltas[v];
   }
   for (int64_t r = 0; r < rows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
       const int64_t at = r * stride + v * kWidth;
-      const F16 w = exp2_nonpositive(load(scores + at) - logsum[v]);
+      const F16 w = exp2_nonpositive(load(scores + at) - largest[v]);
       F16 dw = load(dweights + at);
       if (kDropout) dw = only_kept(dw, keep[r * kBlockVectors + v]);
       store(w * (dw - delta[v]), dweights + at);
@@ -42,16 +44,16 @@ HWY_INLINE void gradients_of_rows(float* scores, float* dweights, int64_t stride
 // their gradients, which is dout . out without a look at out.
 template <int kVectors, bool kDropout>
 HWY_INLINE void weights_of_rows(float* scores, const float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
-                                const F16* logsums, F16* deltas) {
-  F16 logsum[kVectors], delta[kVectors];
+                                const F16* largests, F16* deltas) {
+  F16 largest[kVectors], delta[kVectors];
   for (int v = 0; v < kVectors; ++v) {
-    logsum[v] = logsums[v];
+    largest[v] = largests[v];
     delta[v] = deltas[v];
   }
   for (int64_t r = 0; r < rows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
       const int64_t at = r * stride + v * kWidth;
-      const F16 w = exp2_nonpositive(load(scores + at) - logsum[v]);
+      const F16 w = exp2_nonpositive(load(scores + at) - largest[v]);
       F16 dw = load(dweights + at);
       if (kDropout) dw = only_kept(dw, keep[r * kBlockVectors + v]);
       delta[v] = fma(w, dw, delta[v]);
@@ -92,10 +94,10 @@ HWY_INLINE void step_of_segment(const Block& b, const Segment& g, const TilePair
     const int64_t at = g.begin * b.stride() + v * kWidth, rows = g.end - g.begin;
     float *w = tiles.weights + at, *dw = tiles.dscores + at;
     const uint16_t* keep = &kept.keep[g.begin][v];
-    F16 *logsum = known.logsum + v, *delta = known.delta + v;
+    F16 *largest = known.largest + v, *delta = known.delta + v;
     v += each_width(b.vectors - v, [&](auto width) HWY_ATTR {
-      if (kStep == Step::kAll) gradients_of_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, logsum, delta);
-      if (kStep == Step::kWeights) weights_of_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, logsum, delta);
+      if (kStep == Step::kAll) gradients_of_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, largest, delta);
+      if (kStep == Step::kWeights) weights_of_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, largest, delta);
       if (kStep == Step::kFinish) finish_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, delta);
     });
   }

@@ -46,7 +46,7 @@ void write_scores(const View& v, int64_t seen, float* to) {
   std::fill(to, to + v.b.rows * v.h.nk, -kInfinity);
   for (int64_t first = 0; first < seen; first += kKeyTile) {
     const Tile t{first, std::min(kKeyTile, seen - first)};
-    score_tile(v.h, v.b, t, v.keys, v.q_turned, v.tile);
+    score_tile(v.h, v.b, t, {v.keys, v.q_turned}, v.tile, Range::kAny);
     write_tile(v, t, to);
   }
 }
@@ -76,11 +76,12 @@ void write_weights(const View& v, int64_t seen, float* to) {
   for (int pass = 0; pass < 2; ++pass) {
     for (int64_t first = 0; first < seen; first += kKeyTile) {
       const Tile t{first, std::min(kKeyTile, seen - first)};
-      score_tile(v.h, v.b, t, v.keys, v.q_turned, v.tile);
       if (pass == 0) {
+        score_and_compare(v.h, v.b, t, {v.keys, v.q_turned}, v.tile, run);
         alignas(64) float correction[kQueryBlock];
         take_tile(v.h, v.b, t, v.tile, run, correction, false);
       } else {
+        score_tile(v.h, v.b, t, {v.keys, v.q_turned}, v.tile, Range::kFinite);
         weigh_tile(v, t, run);
         write_tile(v, t, to);
       }

@@ -35,27 +35,36 @@ double dot(const float* x, const float* y, int64_t n) {
   return sum;
 }
 
+// Scores and biases count as far as the largest float over log2(e); only a bias of -inf masks.
+double sum_in_range(double score, double bias) {
+  const double most = static_cast<double>(std::numeric_limits<float>::max()) * std::log(2.0);
+  if (score == -kInfinity || bias == -kInfinity) return -kInfinity;
+  const auto in_range = [&](double x) { return std::clamp(x, -most, most); };
+  return in_range(in_range(score) + in_range(bias));
+}
+
 double score(const Query& q, const Heads& queries, const Heads& keys, int64_t j) {
   const Attention& a = q.a;
   if (a.causal && q.distance(j) > 0) return -kInfinity;
   if (a.key_lengths && j >= a.key_lengths[q.sequence]) return -kInfinity;
   const int64_t at = q.sequence * a.mask.stride_sequence + q.head * a.mask.stride_head + q.i * a.mask.stride_row + j;
   if (a.mask.keep && !a.mask.keep[at]) return -kInfinity;
-  double s = dot(q.q(queries), q.k(keys, j), a.D) * a.scale;
-  if (a.mask.add) s += a.mask.add[at];
-  if (a.slopes) s -= static_cast<double>(a.slopes[q.head]) * static_cast<double>(std::abs(q.distance(j)));
-  if (a.relative) s += a.relative[q.relative_entry(j) * a.heads + q.head];
+  double bias = 0;
+  if (a.slopes) bias -= static_cast<double>(a.slopes[q.head]) * static_cast<double>(std::abs(q.distance(j)));
+  if (a.relative) bias += a.relative[q.relative_entry(j) * a.heads + q.head];
+  double s = sum_in_range(dot(q.q(queries), q.k(keys, j), a.D) * a.scale, bias);
+  if (a.mask.add) s = sum_in_range(s, a.mask.add[at]);
   return s;
 }
 
 struct Weights {
   std::vector<double> weights;
-  double logsumexp;  // natural
+  double largest, sum;  // of the scores, and of e^(score - largest)
 };
 
 Weights weigh(const Query& q, const Heads& queries, const Heads& keys) {
-  Weights w{std::vector<double>(static_cast<size_t>(q.nk)), -kInfinity};
-  double largest = -kInfinity, sum = 0;
+  Weights w{std::vector<double>(static_cast<size_t>(q.nk)), -kInfinity, 0};
+  double &largest = w.largest, &sum = w.sum;
   for (int64_t j = 0; j < q.nk; ++j) {
     w.weights[j] = score(q, queries, keys, j);
     largest = std::max(largest, w.weights[j]);
@@ -66,7 +75,6 @@ Weights weigh(const Query& q, const Heads& queries, const Heads& keys) {
   }
   if (sum == 0) return w;
   for (double& x : w.weights) x /= sum;
-  w.logsumexp = largest + std::log(sum);
   return w;
 }
 
@@ -119,7 +127,8 @@ void attention_reference(const Attention& a, const AttentionForward& f) {
       for (int64_t j = 0; j < q.nk; ++j) sum += w.weights[j] * kept(q, j) * q.v(f.v, j)[c];
       out[c] = static_cast<float>(sum);
     }
-    if (f.logsumexp) f.logsumexp[(q.q_row + q.i) * a.heads + q.head] = static_cast<float>(w.logsumexp / std::log(2.0));
+    if (!f.softmax) return;
+    f.softmax[(q.q_row + q.i) * a.heads + q.head] = {static_cast<float>(w.largest / std::log(2.0)), static_cast<float>(w.sum)};
   });
 }
 

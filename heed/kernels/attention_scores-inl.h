@@ -86,6 +86,15 @@ HWY_INLINE int64_t relative_entry(const Attention& a, int64_t distance) {
   return std::clamp<int64_t>(distance - a.relative_first, 0, a.relative_count - 1);
 }
 
+// What a bias or an additive mask is in units of the scores: finite where it is finite itself.
+HWY_INLINE float in_units(float x, float unit) {
+  return std::isfinite(x) ? std::clamp(x * unit, -kLargest, kLargest) : x;
+}
+HWY_INLINE F16 in_units(F16 x, F16 unit) {
+  const F16 y = max(set(-kLargest), min(set(kLargest), x * unit));
+  return min(y, x + set(kLargest));  // -inf stays
+}
+
 inline void fill_line(const Head& h, float* line) {
   const Attention& a = *h.a;
   const float slope = a.slopes ? a.slopes[h.head] : 0.0f;
@@ -93,7 +102,7 @@ inline void fill_line(const Head& h, float* line) {
     const int64_t distance = h.nk - 1 - i - h.shift;
     float bias = -slope * static_cast<float>(std::abs(distance));
     if (a.relative) bias += a.relative[relative_entry(a, distance) * a.heads + h.head];
-    line[i] = bias * h.unit;
+    line[i] = in_units(bias, h.unit);
   }
   std::fill(line + std::max<int64_t>(0, h.nq + h.nk - 1), line + line_floats(h.nq, h.nk), 0.0f);
 }
@@ -163,10 +172,10 @@ inline void apply_masks(const Head& h, const Block& b, const Tile& t, float* sco
       const int64_t keys = std::min<int64_t>(kWidth, t.keys - k);
       const int64_t corner = at + q * m.stride_row + k;
       if (m.add) {
-        transpose({m.add + corner, m.stride_row, queries, keys}, turned, kWidth, h.unit);
+        transpose({m.add + corner, m.stride_row, queries, keys}, turned, kWidth, 1.0f);
         for (int64_t j = 0; j < keys; ++j) {
           float* s = scores + (k + j) * b.stride() + q;
-          store(load(s) + load(turned + j * kWidth), s);
+          store(load(s) + in_units(load(turned + j * kWidth), set(h.unit)), s);
         }
       }
       if (m.keep) {
@@ -184,19 +193,55 @@ inline void apply_masks(const Head& h, const Block& b, const Tile& t, float* sco
   }
 }
 
+// The sum of a score and a bias within the range; -inf stays.
+HWY_INLINE float finite_sum(float score, float bias) {
+  if (score == -kInfinity || bias == -kInfinity) return -kInfinity;
+  return std::clamp(score + bias, -kLargest, kLargest);
+}
+
+// Biases and masks one by one: the bits of the fast way where nothing overflows.
+inline void finish_finite(const Head& h, const Block& b, const Tile& t, const Segment& g, float* scores) {
+  const Attention::Mask& m = h.a->mask;
+  for (int64_t r = g.begin; r < g.end; ++r) {
+    const int64_t key = t.first + r, dead = dead_queries(h, b, key);
+    for (int64_t q = g.vector * kWidth; q < b.stride(); ++q) {
+      const int64_t query = b.first + std::min(q, b.rows - 1);
+      const int64_t at = h.sequence * m.stride_sequence + h.head * m.stride_head + query * m.stride_row + key;
+      float& s = scores[r * b.stride() + q];
+      s = std::clamp(s, -kLargest, kLargest);
+      if (h.line) s = finite_sum(s, h.line[b.first + q - key + h.nk - 1]);
+      if (m.add) s = finite_sum(s, in_units(m.add[at], h.unit));
+      if (q < dead || (m.keep && !m.keep[at])) s = -kInfinity;
+    }
+  }
+}
+
+// What scores are made of: the rows of the sequence's keys, and (D, b.stride()) the block's queries times scale and unit.
+struct Scored {
+  Rows keys;
+  const float* q_turned;
+};
+
+// kFinite: only -inf masks, whatever else leaves the range of floats is held at its end.
+enum class Range { kAny, kFinite };
+
 // scores (t.keys, b.stride()): K Q^T with every bias and mask. Vectors that no query of the segment sees are left out.
-// k: the rows of the sequence's keys; q_turned: (D, b.stride()), the block's queries times scale and unit.
-inline void score_tile(const Head& h, const Block& b, const Tile& t, const Rows& k, const float* q_turned, float* scores) {
+inline void score_tile(const Head& h, const Block& b, const Tile& t, const Scored& of, float* scores, Range range) {
+  const Rows& k = of.keys;
   for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
     const int64_t v = g.vector * kWidth;
     product({.rows = g.end - g.begin, .vectors = b.vectors - g.vector, .depth = h.a->D,
              .a = k.data + (t.first + g.begin) * k.ld, .a_row = k.ld, .a_depth = 1,
-             .b = q_turned + v, .b_row = b.stride(),
+             .b = of.q_turned + v, .b_row = b.stride(),
              .c = scores + g.begin * b.stride() + v, .c_row = b.stride(), .ahead = h.ahead});
+    if (range == Range::kFinite) {
+      finish_finite(h, b, t, g, scores);
+      continue;
+    }
     if (h.line) add_line(h, b, t, g, scores);
     if (h.a->causal) mask_diagonal(h, b, t, g, scores);
   }
-  if (h.a->mask.keep || h.a->mask.add) apply_masks(h, b, t, scores);
+  if (range == Range::kAny && (h.a->mask.keep || h.a->mask.add)) apply_masks(h, b, t, scores);
 }
 
 // Products read up to kMaxGroup rows together, so one vector before a segment's first must be zeros.

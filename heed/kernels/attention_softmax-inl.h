@@ -12,15 +12,16 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
-// The running softmax of a block: of each query the largest score so far and the sum of 2^(score - largest).
+// The running softmax of a block: of each query the largest score so far, and before its last tile, and the sum of
+// 2^(score - largest).
 struct Running {
-  F16 largest[kBlockVectors], sum[kBlockVectors];
+  F16 largest[kBlockVectors], before[kBlockVectors], sum[kBlockVectors];
 };
 
 HWY_INLINE Running nothing_yet() {
   Running run;
   for (int64_t v = 0; v < kBlockVectors; ++v) {
-    run.largest[v] = set(-kLargest);
+    run.largest[v] = run.before[v] = set(-kLargest);
     run.sum[v] = zero();
   }
   return run;
@@ -78,27 +79,41 @@ HWY_INLINE void weights_of_segment(const Block& b, const Segment& g, float* tile
   }
 }
 
-// Takes a tile of scores into the running softmax and leaves weights in it. correction: what the sums and
+inline void compare_tile(const Head& h, const Block& b, const Tile& t, const float* scores, Running& run) {
+  for (int64_t v = 0; v < b.vectors; ++v) run.largest[v] = run.before[v];
+  for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
+    largest_of_segment(b, g, scores, run);
+  }
+}
+
+// A tile of scores, and the largest of each query raised to them. Queries at the ends of what floats can hold, or that
+// have seen nothing yet, which may be due to an overflow, have the tile scored again with care.
+inline void score_and_compare(const Head& h, const Block& b, const Tile& t, const Scored& of, float* scores, Running& run) {
+  for (int64_t v = 0; v < b.vectors; ++v) run.before[v] = run.largest[v];
+  score_tile(h, b, t, of, scores, Range::kAny);
+  compare_tile(h, b, t, scores, run);
+  F16 furthest = zero();
+  for (int64_t v = 0; v < b.vectors; ++v) furthest = max(max(run.largest[v], zero() - run.largest[v]), furthest);
+  if (max_of(furthest) < kLargest) return;
+  score_tile(h, b, t, of, scores, Range::kFinite);
+  compare_tile(h, b, t, scores, run);
+}
+
+// Takes a tile that was scored and compared into the running softmax and leaves weights in it. correction: what the sums and
 // outputs so far are to be multiplied with, one a query. False when that is 1 for all.
 inline bool take_tile(const Head& h, const Block& b, const Tile& t, float* tile, Running& run, float* correction,
                           bool drop) {
   Kept kept;
   if (drop) draw_kept(h, b, t, kept);
-  F16 before[kBlockVectors], sum[kBlockVectors];
-  for (int64_t v = 0; v < b.vectors; ++v) {
-    before[v] = run.largest[v];
-    sum[v] = zero();
-  }
-  for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
-    largest_of_segment(b, g, tile, run);
-  }
+  F16 sum[kBlockVectors];
+  for (int64_t v = 0; v < b.vectors; ++v) sum[v] = zero();
   for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
     drop ? weights_of_segment<true>(b, g, tile, kept, run, sum) : weights_of_segment<false>(b, g, tile, kept, run, sum);
     clear_before(b, g, tile);
   }
   bool corrected = false;
   for (int64_t v = 0; v < b.vectors; ++v) {
-    const F16 factor = exp2_nonpositive(before[v] - run.largest[v]);
+    const F16 factor = exp2_nonpositive(run.before[v] - run.largest[v]);
     run.sum[v] = fma(run.sum[v], factor, sum[v]);
     store(factor, correction + v * kWidth);
     for (int64_t i = 0; i < kWidth; ++i) corrected |= correction[v * kWidth + i] != 1.0f;

@@ -108,7 +108,7 @@ TEST(Attention, FullyMaskedRowsGiveZeros) {
   const Outputs o = run(c, Which::kFast);
   const int64_t zero_rows = 7;
   for (int64_t i = 0; i < zero_rows * c.out_ld(); ++i) EXPECT_EQ(o.out[static_cast<size_t>(i)], 0.0f);
-  for (int64_t i = 0; i < zero_rows * 2; ++i) EXPECT_EQ(o.logsumexp[static_cast<size_t>(i)], -kInf);
+  for (int64_t i = 0; i < zero_rows * 2; ++i) EXPECT_EQ(o.softmax[static_cast<size_t>(i)].sum, 0.0f);
   for (int64_t r = 0; r < zero_rows; ++r) {
     for (int64_t i = 0; i < c.a.heads * c.a.D; ++i) EXPECT_EQ(o.dq[static_cast<size_t>(r * c.q_ld + i)], 0.0f);
   }
@@ -123,15 +123,78 @@ TEST(Attention, HugeScores) {
   const int32_t q_offsets[] = {0, 1}, k_offsets[] = {0, 3};
   const Attention a = one_head(q_offsets, k_offsets, 1, 1.0f);
   const Floats q{1}, k{1e30f, -1e30f, 0}, v{3, 5, 7}, dout{2};
-  Floats out(1), logsumexp(1), weights(3), dq(1), dk(3), dv(3);
-  attention(a, {{q.data(), 1}, {k.data(), 1}, {v.data(), 1}, out.data(), 1, logsumexp.data()});
+  SoftmaxRow softmax[1];
+  Floats out(1), weights(3), dq(1), dk(3), dv(3);
+  attention(a, {{q.data(), 1}, {k.data(), 1}, {v.data(), 1}, out.data(), 1, softmax});
   EXPECT_EQ(out[0], 3.0f);
   attention_weights(a, {{q.data(), 1}, {k.data(), 1}, 0, 0, 0, 1, false, weights.data()});
   EXPECT_EQ(weights, (Floats{1, 0, 0}));
-  attention_backward(a, {{q.data(), 1}, {k.data(), 1}, {v.data(), 1}, {out.data(), 1}, {dout.data(), 1}, logsumexp.data(),
+  attention_backward(a, {{q.data(), 1}, {k.data(), 1}, {v.data(), 1}, {out.data(), 1}, {dout.data(), 1}, softmax,
                          {dq.data(), 1, false}, {dk.data(), 1, false}, {dv.data(), 1, false}});
   EXPECT_EQ(dv, (Floats{2, 0, 0}));
   EXPECT_EQ(dk, (Floats{0, 0, 0}));
+}
+
+// Every query and key of one head are the same number, so that all scores tie.
+TEST(Attention, TiesOfAnySizeShareTheWeight) {
+  for (int n : {3, 300}) {
+    for (float x : {1e1f, 1e3f, 1e10f, 1e15f, 1.5e19f, 1.6e19f, 1e25f}) {
+      for (float sign : {1.0f, -1.0f}) {
+        Case c({n}, {n}, {1, 1, 1, 1}, 3);
+        c.q.assign(c.q.size(), x);
+        c.k.assign(c.k.size(), x * sign);
+        const Outputs o = run(c, Which::kFast);
+        Floats weights(static_cast<size_t>(n * n));
+        attention_weights(c.a, {c.heads_q(), c.heads_k(), 0, 0, 0, n, false, weights.data()});
+        for (float w : weights) ASSERT_NEAR(w, 1.0 / n, 1e-6) << x << " " << sign;
+        double mean = 0, dv = 0;
+        for (int j = 0; j < n; ++j) mean += c.v[static_cast<size_t>(j * c.v_ld)] / n, dv += c.dout[static_cast<size_t>(j)] / n;
+        for (int i = 0; i < n; ++i) {
+          ASSERT_NEAR(o.out[static_cast<size_t>(i)], mean, 1e-5) << x << " " << sign;
+          ASSERT_NEAR(o.dv[static_cast<size_t>(i * c.v_ld)], dv, 1e-5) << x << " " << sign;
+        }
+      }
+    }
+  }
+}
+
+TEST(Attention, OnlyMinusInfinityMasks) {
+  constexpr float kMost = std::numeric_limits<float>::max();
+  for (float value : {-100.0f, -1e30f, -2.3e38f, -2.4e38f, -kMost, kMost, -kInf}) {
+    for (int which = 0; which < 6; ++which) {
+      Random random(7);
+      Case c({70}, {140}, {2, 1, 8, 8}, 3);
+      c.set_mask(random, true);
+      // Everywhere, in some rows, beside keys that are masked, beside keys that are not.
+      for (size_t i = 0; i < c.add.size(); ++i) {
+        const bool all = which % 3 == 0 || (which % 3 == 1 && i % 3 == 0), row = i / static_cast<size_t>(c.a.mask.stride_row) % 2;
+        if (all || row) c.add[i] = std::isinf(c.add[i]) && which % 3 == 2 ? -kInf : value;
+      }
+      c.a.causal = which >= 3;
+      if (which >= 3) c.set_slopes(), c.set_relative(random);
+      const std::string what = std::to_string(value) + " " + std::to_string(which);
+      expect_near(run(c, Which::kFast), run(c, Which::kReference), 1e-5, what);
+    }
+  }
+}
+
+// A row that leaves the range of floats is computed with care, which must not be seen in its neighbours.
+TEST(Attention, OverflowStaysInItsRow) {
+  for (bool masked : {false, true}) {
+    Random random(5);
+    Case c({40}, {300}, {1, 1, 16, 16}, 3);
+    c.a.causal = true;
+    c.set_slopes();
+    if (masked) c.set_mask(random, true);
+    const Outputs before = run(c, Which::kFast);
+    for (int64_t i = 0; i < c.a.D; ++i) c.q[static_cast<size_t>(7 * c.q_ld + i)] *= 1e38f;
+    const Outputs after = run(c, Which::kFast);
+    for (int64_t r = 0; r < 40; ++r) {
+      const bool same = same_bits(rows_of(before.out, c.out_ld(), r, 1), rows_of(after.out, c.out_ld(), r, 1)) &&
+                        same_bits(rows_of(before.dq, c.q_ld, r, 1), rows_of(after.dq, c.q_ld, r, 1));
+      EXPECT_EQ(same, r != 7) << r;
+    }
+  }
 }
 
 TEST(Attention, NaNIsNotHidden) {
@@ -161,7 +224,7 @@ TEST(Attention, WeightsAreThoseOfTheRun) {
             total += std::exp(static_cast<double>(scores[static_cast<size_t>(i * c->nk(s) + j)]));
           }
           EXPECT_NEAR(o.out[static_cast<size_t>(row * c->out_ld() + head * a.Dv + d)], sum, 1e-5);
-          const float logsum = o.logsumexp[static_cast<size_t>(row * a.heads + head)];
+          const float logsum = logsumexp(o)[static_cast<size_t>(row * a.heads + head)];
           if (total == 0) continue;
           EXPECT_NEAR(logsum, std::log2(total), 1e-4);
         }
@@ -177,7 +240,7 @@ TEST(Attention, GradientsThatAreNotWanted) {
     Floats got[3] = {Floats(all.dq.size(), 0.5f), Floats(all.dk.size(), 0.5f), Floats(all.dv.size(), 0.5f)};
     const auto out_of = [&](int i, int64_t ld) { return HeadsOut{i == which ? got[i].data() : nullptr, ld, false}; };
     attention_backward(c.a, {c.heads_q(), c.heads_k(), c.heads_v(), {all.out.data(), c.out_ld()}, {c.dout.data(), c.out_ld()},
-                             all.logsumexp.data(), out_of(0, c.q_ld), out_of(1, c.k_ld), out_of(2, c.v_ld)});
+                             all.softmax.data(), out_of(0, c.q_ld), out_of(1, c.k_ld), out_of(2, c.v_ld)});
     EXPECT_TRUE(same_bits(got[which], which == 0 ? all.dq : which == 1 ? all.dk : all.dv)) << which;
   }
 }

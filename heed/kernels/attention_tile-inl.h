@@ -96,27 +96,6 @@ HWY_INLINE F16 exp2_nonpositive(F16 x) {
   return y;
 }
 
-// log2(x) for normal x > 0, by atanh of (z - 1) / (z + 1) with z in [sqrt(1/2), sqrt(2)).
-HWY_INLINE F16 log2_positive(F16 x) {
-  const Tag d;
-  const hn::RebindToSigned<Tag> di;
-  F16 y;
-  for (int i = 0; i < kParts; ++i) {
-    const auto bits = hn::BitCast(di, x.part[i]);
-    const auto exponent = hn::ShiftRight<23>(hn::Sub(bits, hn::Set(di, 0x3F3504F3)));
-    const auto z = hn::BitCast(d, hn::Sub(bits, hn::ShiftLeft<23>(exponent)));
-    const auto one = hn::Set(d, 1.0f);
-    const auto f = hn::Div(hn::Sub(z, one), hn::Add(z, one));
-    const auto f2 = hn::Mul(f, f);
-    auto p = hn::MulAdd(f2, hn::Set(d, 0.320598898f), hn::Set(d, 0.412198583f));
-    p = hn::MulAdd(f2, p, hn::Set(d, 0.577078016f));
-    p = hn::MulAdd(f2, p, hn::Set(d, 0.961796694f));
-    p = hn::MulAdd(f2, p, hn::Set(d, 2.88539008f));
-    y.part[i] = hn::MulAdd(f, p, hn::ConvertTo(d, exponent));
-  }
-  return y;
-}
-
 struct Rows {
   const float* data;
   int64_t ld, rows, columns;
@@ -171,14 +150,14 @@ inline void transpose(const Rows& from, float* to, int64_t to_row, float scale) 
   }
 }
 
-// A copy with rows of to_row floats, a multiple of 16, zeros behind the columns.
-inline void copy_rows(const Rows& from, float* to, int64_t to_row, float scale = 1.0f) {
+// A copy with rows of to_row floats, a multiple of 16, zeros behind the columns. factors: one a row, or null.
+inline void copy_rows(const Rows& from, float* to, int64_t to_row, const float* factors = nullptr) {
   constexpr int64_t kAheadRows = 8;
-  const F16 factor = set(scale);
   const int64_t whole = from.columns / kWidth * kWidth;
   for (int64_t r = 0; r < from.rows; ++r) {
     const float* x = from.data + r * from.ld;
     float* y = to + r * to_row;
+    const F16 factor = set(factors ? factors[r] : 1.0f);
     for (int64_t c = 0; c < whole; c += kWidth) {
       __builtin_prefetch(x + kAheadRows * from.ld + c);
       store(factor * load(x + c), y + c);

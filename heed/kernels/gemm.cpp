@@ -6,12 +6,12 @@
 #define HWY_TARGET_INCLUDE "heed/kernels/gemm.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h: once per target.
-#include "heed/kernels/gemm_pack-inl.h"
+#include "heed/kernels/gemm_few-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
-constexpr int64_t kAheadTiles = 16;
+constexpr int64_t kAheadTiles = std::max(1, kStrip / 4);  // four cache lines in sixteen steps of k: a strip
 
 int64_t pieces(int64_t n, int64_t piece) { return (n + piece - 1) / piece; }
 
@@ -26,41 +26,49 @@ struct Parts {
 struct Plan {
   int64_t k_block, row_panels, column_groups, strips;
   bool packed_b;  // once for all panels
-  bool copied_a;  // a transposed block whose rows lie far apart, where they fall on each other in the caches
+  bool packed_a;  // in f32, where transposed: by tiles, lest every step of k lies in a page of its own
 };
 
-constexpr int64_t kBlockK = 512, kWholeK = 768;
-constexpr int64_t kPanelRows = 192, kAloneRows = 384;  // of a panel that finds b packed, that packs it
+constexpr int64_t kBlockK = 256, kWholeK = 384;
+constexpr int64_t kPanelRows = 192;                    // that find b packed
+constexpr int64_t kAloneFloats = 128 << 10;            // of a at least, where a panel packs b for itself
 constexpr int64_t kPackedFloats = int64_t{8} << 20;    // of b at most
 constexpr int64_t kGroupStrips = 512 / kStrip;         // whose outputs stay in L2 from one block of k to the next
 constexpr int64_t kWorthThreads = int64_t{1} << 20;    // multiply-adds: a few microseconds
+constexpr int64_t kWorthPacking = 16 * kNative;        // columns: sixteen multiply-adds an element packed
 
-// More items for more threads: about four a thread, by columns first, since rows share the packing of b.
+// More items for more threads, about two each. Columns are cut where every panel would pack b anew; rows where b is
+// packed for all; else the longer side.
 void share(Plan& plan, const Gemm& g, int64_t threads) {
-  const int64_t wanted = 4 * threads;
-  if (plan.row_panels * plan.column_groups < wanted) {
-    plan.column_groups = std::min(plan.strips, pieces(wanted, plan.row_panels));
-  }
   for (const int64_t least_rows : {16 * kRows, 4 * kRows}) {
-    const int64_t items = plan.row_panels * plan.column_groups, enough = least_rows == 16 * kRows ? wanted : threads;
-    if (items < enough) {
-      plan.row_panels = std::max(plan.row_panels, std::min(g.M / least_rows, pieces(enough, plan.column_groups)));
+    const int64_t wanted = least_rows == 16 * kRows ? 2 * threads : threads;
+    while (plan.row_panels * plan.column_groups < wanted) {
+      const bool rows_left = g.M / plan.row_panels >= 2 * least_rows, columns_left = plan.column_groups < plan.strips;
+      if (!rows_left && !columns_left) break;
+      const bool rows_longer = g.M / plan.row_panels > g.N / plan.column_groups;
+      const bool cut_rows = plan.packed_b || (rows_longer && !g.b.transposed);
+      ++(rows_left && (cut_rows || !columns_left) ? plan.row_panels : plan.column_groups);
     }
   }
   // Equal shares where the threads are equally fast.
-  if (plan.column_groups == 1 && plan.row_panels >= threads) plan.row_panels = pieces(plan.row_panels, threads) * threads;
+  const auto round_up = [=](int64_t& cuts, int64_t most) { cuts = std::min(pieces(cuts, threads) * threads, most); };
+  if (plan.column_groups == 1) round_up(plan.row_panels, pieces(g.M, kRows));
+  if (plan.row_panels == 1) round_up(plan.column_groups, plan.strips);
 }
 
 Plan make_plan(const Gemm& g) {
   Plan plan;
   plan.k_block = g.K <= kWholeK ? std::max<int64_t>(g.K, 1) : (pieces(g.K, pieces(g.K, kBlockK)) + 15) / 16 * 16;
   plan.strips = pieces(g.N, kStrip);
-  plan.packed_b = g.b.transposed && g.M > kAloneRows && g.K * g.N <= kPackedFloats;
-  plan.copied_a = g.a.transposed && g.a.ld > 768 && g.N > kStrip && g.M > kRows;
-  plan.row_panels = pieces(g.M, plan.packed_b || plan.copied_a ? kPanelRows : kAloneRows);
+  const int64_t alone_rows = std::clamp<int64_t>(kAloneFloats / plan.k_block, 256, 768);
+  plan.packed_b = !g.a.transposed && g.K * g.N <= kPackedFloats &&
+                  (g.b.transposed ? g.M > alone_rows : g.b.ld > 768 && g.M > 2 * alone_rows);
+  plan.row_panels = pieces(g.M, plan.packed_b ? kPanelRows : alone_rows);
   plan.column_groups = g.K > plan.k_block ? pieces(plan.strips, kGroupStrips) : 1;
   const int64_t threads = g.M * g.N * g.K < kWorthThreads ? 1 : num_threads();
   if (threads > 1) share(plan, g, threads);
+  const bool far_apart = g.a.transposed && g.a.ld >= 384;
+  plan.packed_a = g.precision == Precision::kF32 && far_apart && g.N >= kWorthPacking * plan.column_groups;
   return plan;
 }
 
@@ -68,7 +76,6 @@ Plan make_plan(const Gemm& g) {
 struct Item {
   int64_t row, rows, first_strip, last_strip;
   float *a, *b;  // memory of its own to pack into
-  int64_t a_ld() const { return rows + 16; }
 };
 
 // Numbers is F32 or Bf16<>: how operands are packed and multiplied.
@@ -87,6 +94,7 @@ class Product {
   }
 
  private:
+  using Step = typename Numbers::Step;
   static constexpr int64_t words(int64_t k) { return Numbers::words(k); }
   int64_t strip_columns(int64_t strip) const { return std::min<int64_t>(kStrip, g_.N - strip * kStrip); }
 
@@ -109,15 +117,15 @@ class Product {
     item.row = panels.begin(panel), item.rows = panels.begin(panel + 1) - item.row;
     item.first_strip = groups.begin(group), item.last_strip = groups.begin(group + 1);
     const Scratch<float> own_b(plan_.packed_b ? 0 : kStrip * words(plan_.k_block));
-    const Scratch<float> own_a(Numbers::kPacksA   ? item.rows * words(plan_.k_block)
-                               : plan_.copied_a ? item.a_ld() * plan_.k_block
-                                                : 0);
+    const int64_t a_floats = Numbers::kPacksA ? item.rows * words(plan_.k_block)
+                             : plan_.packed_a ? pieces(item.rows, kRows) * kRows * plan_.k_block : 0;
+    const Scratch<float> own_a(a_floats);
     item.a = own_a.data(), item.b = own_b.data();
     for (int64_t k = 0; k == 0 || k < g_.K; k += plan_.k_block) {
       if constexpr (Numbers::kPacksA) {
         Numbers::pack_a(item.a, {g_.a, item.row, item.rows, k, std::min(plan_.k_block, g_.K - k)});
-      } else if (plan_.copied_a) {
-        copy_a(item, k);
+      } else if (plan_.packed_a) {
+        pack_a(item, k);
       }
       for (int64_t strip = item.first_strip; strip < item.last_strip; ++strip) {
         run_strip(item, k, strip);
@@ -129,15 +137,33 @@ class Product {
     }
   }
 
-  void copy_a(const Item& item, int64_t k) const {
-    const size_t bytes = static_cast<size_t>(item.rows) * sizeof(float);
-    const int64_t end = std::min(k + plan_.k_block, g_.K);
-    for (float* out = item.a; k < end; ++k, out += item.a_ld()) std::memcpy(out, g_.a.data + k * g_.a.ld + item.row, bytes);
+  // Tiles of kRows columns, as the kernels read them. A few tiles at once: whole cache lines, and few pages to write to.
+  void pack_a(const Item& item, int64_t k) const {
+    constexpr int64_t kAtOnce = 16, kAhead = 8;
+    const Parts tiles(item.rows, pieces(item.rows, kRows));
+    const int64_t k_size = std::min(plan_.k_block, g_.K - k);
+    for (int64_t first = 0; first < tiles.count; first += kAtOnce) {
+      const int64_t last = std::min(first + kAtOnce, tiles.count);
+      for (int64_t i = 0; i < k_size; ++i) {
+        const float* from = g_.a.data + (k + i) * g_.a.ld + item.row;
+        float* to = item.a + (first * k_size + i) * kRows;
+        for (int64_t tile = first; tile < last; ++tile, to += k_size * kRows) {
+          const int64_t row = tiles.begin(tile);
+          __builtin_prefetch(from + row + kAhead * g_.a.ld);
+          if (row + kRows <= item.rows) {
+            std::memcpy(to, from + row, kRows * sizeof(float));
+          } else {
+            std::copy(from + row, from + item.rows, to);
+          }
+        }
+      }
+    }
   }
 
   // All rows of the item against one strip of b.
   void run_strip(const Item& item, int64_t k, int64_t strip) const {
-    const int64_t column = strip * kStrip, columns = strip_columns(strip), vectors = pieces(columns, kNative);
+    const int64_t column = strip * kStrip, columns = strip_columns(strip);
+    const int64_t vectors = kernel_vectors<Step>(columns);
     const Parts groups(item.rows, pieces(item.rows, kRows));
     MicroTiles t{};
     t.k = words(std::min(plan_.k_block, g_.K - k));
@@ -152,11 +178,11 @@ class Product {
     t.start_ld = from_c ? g_.ldc : 0;
     const auto run = [&](int64_t tiles, int64_t rows) {
       if (tiles == 0) return;
-      const MicroKernel kernel = g_.a.transposed
-                                     ? micro_kernel<typename Numbers::Step, false>(rows, vectors, t.b_copy != nullptr)
-                                     : micro_kernel<typename Numbers::Step, true>(rows, vectors, t.b_copy != nullptr);
+      const MicroKernel kernel = g_.a.transposed ? micro_kernel<Step, false>(rows, vectors, t.b_copy != nullptr)
+                                                 : micro_kernel<Step, true>(rows, vectors, t.b_copy != nullptr);
       t.tiles = tiles;
-      if (columns % kNative == 0) return kernel(t);
+      t.a_tile = plan_.packed_a ? kRows * t.k : rows * (g_.a.transposed ? 1 : t.a_row);
+      if (columns == vectors * kNative) return kernel(t);
       run_partial(t, kernel, rows, columns, from_c);
     };
     int64_t done = 0;
@@ -182,9 +208,9 @@ class Product {
       t.a = item.a;
       t.a_row = t.k;
       t.a_step = item.rows;
-    } else if (plan_.copied_a) {
+    } else if (plan_.packed_a) {
       t.a = item.a;
-      t.a_step = item.a_ld();
+      t.a_step = kRows;
     } else if (g_.a.transposed) {
       t.a = g_.a.data + k * g_.a.ld + item.row;
       t.a_step = g_.a.ld;
@@ -200,15 +226,16 @@ class Product {
     if (plan_.packed_b) {
       t.b = shared_strip(strip, k);
       t.b_step = kStrip;
-    } else if (Numbers::kPacksA || g_.b.transposed || columns % kNative != 0) {
+    } else if (Numbers::kPacksA || g_.b.transposed || columns != kernel_vectors<Step>(columns) * kNative) {
       Numbers::pack_strip(item.b, {g_.b, k, std::min(plan_.k_block, g_.K - k), column, columns});
       t.b = item.b;
       t.b_step = kStrip;
     } else {
       t.b = g_.b.data + k * g_.b.ld + column;
       t.b_step = g_.b.ld;
-      // Copying pays where rows of b lie far apart, or the copy stays in L1 for many rows.
-      const bool pays = (g_.b.ld > 768 && row_groups > 2) || (t.k <= 128 && row_groups >= 32);
+      // Copying pays where cache lines of b lie far apart, or the copy stays in L1 for many rows.
+      const bool far_apart = kStrip < 64 || g_.b.ld > 768;
+      const bool pays = (far_apart && row_groups > 2) || (t.k <= 128 && row_groups >= 32);
       t.b_copy = pays && columns == kStrip ? item.b : nullptr;
     }
   }
@@ -223,11 +250,11 @@ class Product {
       strip = item.first_strip;
       k += plan_.k_block;
     }
-    if (k >= g_.K || strip_columns(strip) < 64 || kStrip < 64) return;
+    if (k >= g_.K || strip_columns(strip) < kStrip || kStrip < 16) return;
     const int64_t k_a_tile = t.k / kAheadTiles;
     if (plan_.packed_b) {
       t.ahead = shared_strip(strip, k);
-      t.ahead_line = 16, t.ahead_step = kStrip, t.ahead_tile = k_a_tile * kStrip;
+      t.ahead_line = 16, t.ahead_step = 64, t.ahead_tile = k_a_tile * kStrip;
     } else if (Numbers::kPacksA) {
       return;
     } else if (g_.b.transposed) {
@@ -235,7 +262,9 @@ class Product {
       t.ahead_line = g_.b.ld, t.ahead_step = 16, t.ahead_tile = 4 * g_.b.ld;
     } else {
       t.ahead = g_.b.data + k * g_.b.ld + strip * kStrip;
-      t.ahead_line = 16, t.ahead_step = g_.b.ld, t.ahead_tile = k_a_tile * g_.b.ld;
+      constexpr int64_t kRowsOfLines = std::max(1, 64 / kStrip);  // that four lines hold
+      t.ahead_line = kRowsOfLines == 1 ? 16 : g_.b.ld;
+      t.ahead_step = kRowsOfLines * g_.b.ld, t.ahead_tile = k_a_tile * g_.b.ld;
     }
   }
 
@@ -266,7 +295,10 @@ class Product {
   const Scratch<float> shared_b_;
 };
 
-void gemm_f32(const Gemm& g) { Product<F32>(g).run(); }
+void gemm_f32(const Gemm& g) {
+  if (g.M <= kFewRows && g.b.transposed && !g.a.transposed) return gemm_few_rows(g);
+  Product<F32>(g).run();
+}
 
 void gemm_bf16(const Gemm& g) {
 #if HWY_TARGET == HWY_AVX3

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <cstring>
 #include <type_traits>
+#include <utility>
 
 #include "heed/kernels/gemm.h"
 #include "heed/kernels/simd-inl.h"
@@ -23,7 +24,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
-constexpr int kRows = 6;
+constexpr int kRows = kNative == 1 ? 2 : 6;
 constexpr int kVectors = kNative == 16 ? 4 : 2;
 constexpr int kStrip = kVectors * kNative;
 
@@ -31,7 +32,7 @@ constexpr int kStrip = kVectors * kNative;
 struct MicroTiles {
   int64_t tiles, k;
   const float* a;  // element (r, k) at a[r * a_row + k] by rows, at a[k * a_step + r] by columns
-  int64_t a_row, a_step;
+  int64_t a_row, a_step, a_tile;  // from tile to tile by a_tile
   const float* b;  // kStrip floats of step k at b + k * b_step
   int64_t b_step;
   float* b_copy;  // where given, what is read of b is left here packed for the tiles that follow
@@ -45,29 +46,30 @@ struct MicroTiles {
   int64_t ahead_line, ahead_step, ahead_tile;
 };
 
-// N registers by constant index. An array would be kept on the stack: compilers split structs sooner than arrays.
-template <int N>
+// Registers by constant index. An array would be kept on the stack: compilers split structs sooner than arrays.
 struct Registers {
-  Native first;
-  Registers<N - 1> others;
+  Native r00, r01, r02, r03, r04, r05, r06, r07, r08, r09, r10, r11;
+  Native r12, r13, r14, r15, r16, r17, r18, r19, r20, r21, r22, r23;
+  using Member = Native Registers::*;
 };
-template <>
-struct Registers<0> {};
-template <int I, int N>
-HWY_INLINE Native& at(Registers<N>& r) {
-  if constexpr (I == 0) {
-    return r.first;
-  } else {
-    return at<I - 1>(r.others);
-  }
+constexpr Registers::Member kRegister[24] = {
+    &Registers::r00, &Registers::r01, &Registers::r02, &Registers::r03, &Registers::r04, &Registers::r05,
+    &Registers::r06, &Registers::r07, &Registers::r08, &Registers::r09, &Registers::r10, &Registers::r11,
+    &Registers::r12, &Registers::r13, &Registers::r14, &Registers::r15, &Registers::r16, &Registers::r17,
+    &Registers::r18, &Registers::r19, &Registers::r20, &Registers::r21, &Registers::r22, &Registers::r23};
+template <int I>
+HWY_INLINE Native& at(Registers& r) {
+  return r.*kRegister[I];
 }
+
 // body(integral_constant 0), ..., body(integral_constant N - 1), unrolled.
+template <class Body, int... I>
+HWY_INLINE void unrolled_over(Body body, std::integer_sequence<int, I...>) {
+  (body(std::integral_constant<int, I>()), ...);
+}
 template <int N, class Body>
 HWY_INLINE void unrolled(Body body) {
-  if constexpr (N > 0) {
-    unrolled<N - 1>(body);
-    body(std::integral_constant<int, N - 1>());
-  }
+  unrolled_over(body, std::make_integer_sequence<int, N>());
 }
 
 // How a chain advances by a step of k. In f32 a step is one product.
@@ -97,7 +99,7 @@ struct NativeBf16Step {
 
 // One step of k: R x NV chains advance.
 template <class Step, int R, int NV, class ElementOfA>
-HWY_INLINE void micro_step(Registers<R * NV>& acc, Registers<NV>& b, ElementOfA element) {
+HWY_INLINE void micro_step(Registers& acc, Registers& b, ElementOfA element) {
   unrolled<R>([&](auto r) HEED_INLINED {
     const Native av = hn::Set(Tag(), element(r));
     unrolled<NV>([&](auto v) HEED_INLINED {
@@ -110,14 +112,14 @@ HWY_INLINE void micro_step(Registers<R * NV>& acc, Registers<NV>& b, ElementOfA 
 // t.a, t.b, t.start, t.c and t.ahead are those of one tile.
 template <class Step, int R, int NV, bool kByRows, bool kCopy>
 HWY_INLINE void micro_tile(const MicroTiles& t) {
-  Registers<R * NV> acc;
+  Registers acc;
   unrolled<R * NV>([&](auto i) HEED_INLINED {
     at<i>(acc) = hn::LoadU(Tag(), t.start + i / NV * t.start_ld + i % NV * kNative);
   });
   const float* HWY_RESTRICT b = t.b;
   const int64_t b_step = t.b_step;
   [[maybe_unused]] float* HWY_RESTRICT copy = t.b_copy;
-  const auto next_b = [&](Registers<NV>& bv) HEED_INLINED {
+  const auto next_b = [&](Registers& bv) HEED_INLINED {
     unrolled<NV>([&](auto v) HEED_INLINED { at<v>(bv) = hn::LoadU(Tag(), b + v * kNative); });
     b += b_step;
     if constexpr (kCopy) {
@@ -127,20 +129,23 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
   };
   const float* ahead = t.ahead;
   const int64_t ahead_line = t.ahead_line, ahead_step = t.ahead_step;
-  // four_steps(), and one step at a time for the rest; by_line() comes after each four.
+  // A row of c in sixteen steps too: of the next tile where chains start from c, else of this one.
+  const float* next_c = t.start_ld != 0 ? t.c + R * t.ldc : t.c;
   const auto all_steps = [&](auto four_steps, auto one_step, auto after_four) HEED_INLINED {
     int64_t k = t.k;
     for (; k >= 16; k -= 16) {
-      const float* line = ahead;
+      const float *line = ahead, *line_of_c = next_c;
       for (int i = 0; i < 4; ++i) {
         four_steps();
         after_four(i);
         __builtin_prefetch(line, 0, 2);
+        __builtin_prefetch(line_of_c, 1);
         line += ahead_line;
+        line_of_c += NV * kNative / 4;
       }
       ahead += ahead_step;
+      next_c += t.ldc;
     }
-    for (; k >= 4; k -= 4) four_steps();
     for (; k > 0; --k) one_step();
   };
   if constexpr (kByRows) {
@@ -149,7 +154,7 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
     const float* HWY_RESTRICT low = t.a;
     const float* HWY_RESTRICT high = t.a + 3 * a_row;
     const auto step = [&](int u) HEED_INLINED {
-      Registers<NV> bv;
+      Registers bv;
       next_b(bv);
       micro_step<Step, R, NV>(acc, bv, [&](int r) HEED_INLINED { return r < 3 ? low[r * a_row + u] : high[(r - 3) * a_row + u]; });
     };
@@ -176,10 +181,10 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
   } else {
     const float* HWY_RESTRICT a = t.a;
     const auto step = [&](int) HEED_INLINED {
-      Registers<NV> bv;
+      Registers bv;
       next_b(bv);
       micro_step<Step, R, NV>(acc, bv, [&](int r) HEED_INLINED { return a[r]; });
-      __builtin_prefetch(a + 2 * R - 1);  // the end of the columns that come next
+      __builtin_prefetch(a + t.a_tile + R - 1);  // the end of the columns that come next
       a += t.a_step;
     };
     all_steps([&]() HEED_INLINED { unrolled<4>(step); }, [&]() HEED_INLINED { step(0); }, [](int) HEED_INLINED {});
@@ -195,7 +200,7 @@ HWY_NOINLINE void micro_tiles(MicroTiles& to_do) {
   MicroTiles t = to_do;
   for (int64_t i = 0; i < to_do.tiles; ++i) {
     micro_tile<Step, R, NV, kByRows, kCopy>(t);
-    t.a += kByRows ? R * t.a_row : R;
+    t.a += t.a_tile;
     t.c += R * t.ldc;
     t.start += R * t.start_ld;
     t.ahead += t.ahead_tile;
@@ -203,27 +208,34 @@ HWY_NOINLINE void micro_tiles(MicroTiles& to_do) {
   to_do = t;
 }
 
+// Registers across that the kernels for so many columns fill: there are kernels for 1, 2 and kVectors of them.
+template <class Step>
+constexpr int64_t kernel_vectors(int64_t columns) {
+  return std::is_same_v<Step, F32Step> && columns <= 2 * kNative ? (columns + kNative - 1) / kNative : kVectors;
+}
+
 using MicroKernel = void (*)(MicroTiles&);
 template <class Step, int NV, bool kByRows, bool kCopy>
 HWY_INLINE MicroKernel micro_kernel_rows(int64_t rows) {
-  static constexpr MicroKernel kTable[kRows] = {
-      micro_tiles<Step, 1, NV, kByRows, kCopy>, micro_tiles<Step, 2, NV, kByRows, kCopy>,
-      micro_tiles<Step, 3, NV, kByRows, kCopy>, micro_tiles<Step, 4, NV, kByRows, kCopy>,
-      micro_tiles<Step, 5, NV, kByRows, kCopy>, micro_tiles<Step, 6, NV, kByRows, kCopy>};
-  return kTable[rows - 1];
+  if constexpr (kRows == 2) {
+    return rows == 1 ? micro_tiles<Step, 1, NV, kByRows, kCopy> : micro_tiles<Step, 2, NV, kByRows, kCopy>;
+  } else {
+    static constexpr MicroKernel kTable[] = {
+        micro_tiles<Step, 1, NV, kByRows, kCopy>, micro_tiles<Step, 2, NV, kByRows, kCopy>,
+        micro_tiles<Step, 3, NV, kByRows, kCopy>, micro_tiles<Step, 4, NV, kByRows, kCopy>,
+        micro_tiles<Step, 5, NV, kByRows, kCopy>, micro_tiles<Step, 6, NV, kByRows, kCopy>};
+    return kTable[rows - 1];
+  }
 }
-// The kernel for 1..kRows rows and 1..kVectors registers; only whole strips are copied.
+// The kernel for 1..kRows rows and kernel_vectors() registers; only whole strips are copied.
 template <class Step, bool kByRows>
 HWY_INLINE MicroKernel micro_kernel(int64_t rows, int64_t vectors, bool copy) {
   if constexpr (std::is_same_v<Step, F32Step>) {
     if (copy) return micro_kernel_rows<Step, kVectors, kByRows, true>(rows);
+    if (vectors == 1) return micro_kernel_rows<Step, 1, kByRows, false>(rows);
+    if (vectors == 2) return micro_kernel_rows<Step, 2, kByRows, false>(rows);
   }
-  if constexpr (kVectors == 4) {
-    if (vectors == 4) return micro_kernel_rows<Step, 4, kByRows, false>(rows);
-    if (vectors == 3) return micro_kernel_rows<Step, 3, kByRows, false>(rows);
-  }
-  if (vectors == 2) return micro_kernel_rows<Step, 2, kByRows, false>(rows);
-  return micro_kernel_rows<Step, 1, kByRows, false>(rows);
+  return micro_kernel_rows<Step, kVectors, kByRows, false>(rows);
 }
 
 }  // namespace heed::kernels::HWY_NAMESPACE

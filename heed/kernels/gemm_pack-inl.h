@@ -34,29 +34,34 @@ HWY_INLINE hn::Vec<D> load_quads(D d, const float* const* rows, int64_t k) {
   }
 }
 
-// out[k * kStrip + j] = rows[j][k] for kNative rows.
-HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const float* const* rows, int64_t k_size) {
+// Four steps of k of kNative rows, turned: to[i] holds step k + i of every row.
+HWY_INLINE void transpose_four(Native (&to)[4], const float* const* rows, int64_t k) {
   const Tag d;
   const hn::RepartitionToWide<Tag> pairs;
+  const Native v0 = load_quads(d, rows, k), v1 = load_quads(d, rows + 1, k);
+  const Native v2 = load_quads(d, rows + 2, k), v3 = load_quads(d, rows + 3, k);
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v0, v1));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v2, v3));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v0, v1));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v2, v3));
+  to[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
+  to[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
+  to[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
+  to[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+}
+
+// out[k * kStrip + j] = rows[j][k] for kNative rows.
+HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const float* const* rows, int64_t k_size) {
   int64_t k = 0;
   for (; k + 4 <= k_size; k += 4) {
-    const Native v0 = load_quads(d, rows, k), v1 = load_quads(d, rows + 1, k);
-    const Native v2 = load_quads(d, rows + 2, k), v3 = load_quads(d, rows + 3, k);
-    const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v0, v1));
-    const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v2, v3));
-    const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v0, v1));
-    const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v2, v3));
-    float* HWY_RESTRICT o = out + k * kStrip;
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23)), d, o);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23)), d, o + kStrip);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23)), d, o + 2 * kStrip);
-    hn::StoreU(hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23)), d, o + 3 * kStrip);
+    Native turned[4];
+    transpose_four(turned, rows, k);
+    for (int i = 0; i < 4; ++i) hn::StoreU(turned[i], Tag(), out + (k + i) * kStrip);
   }
   for (; k < k_size; ++k) {
     for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = rows[j][k];
   }
 }
-
 #endif
 
 // A part of b: rows [k, k + k_size), columns [column, column + columns), at most a strip of them.

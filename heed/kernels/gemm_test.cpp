@@ -90,7 +90,7 @@ TEST(Gemm, EqualsTheReferenceOverRandomShapes) {
   }
 }
 
-// The shapes of layers take other paths: operands packed once for all, rows copied where their stride is a power of two.
+// The shapes of layers take other paths: operands packed once for all, transposed rows that lie far apart packed by tiles.
 TEST(Gemm, EqualsTheReferenceOnLayers) {
   check({800, 128, 128, false, true, false, true});
   check({800, 128, 128, false, false});
@@ -99,6 +99,8 @@ TEST(Gemm, EqualsTheReferenceOnLayers) {
   check({300, 192, 1024, false, true});
   check({40, 1000, 768, false, true});
   check({500, 70, 600, true, true, true});
+  check({401, 300, 300, true, false, true});
+  check({401, 300, 300, true, true, false, false, 3, Precision::kBf16});
 }
 
 TEST(Gemm, Bf16EqualsTheReference) {
@@ -139,6 +141,7 @@ TEST(Gemm, Bf16RoundsItsInputs) {
 
 TEST(Gemm, BitsDoNotDependOnThreadsOrTargets) {
   for (const Case& c : {Case{700, 100, 300, false, true, false, true}, Case{50, 700, 600}, Case{130, 70, 900, true, false, true},
+                        Case{400, 1100, 70, true, false, true},
                         Case{130, 70, 900, false, true, true, false, 0, Precision::kBf16}}) {
     SCOPED_TRACE(c);
     testing::expect_same_everywhere([&] { return c.run(gemm); });

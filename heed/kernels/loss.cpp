@@ -85,10 +85,10 @@ namespace {
 
 HWY_EXPORT(loss_rows);
 
-// Rows of logits at a time: 8 MB of them, but enough rows to read the weights seldom.
+// Rows of logits at a time: 8 MB of them, but 256 rows at least, so that the weights are read seldom (V = 50257: 51 MB).
 int64_t block_rows(int64_t V) { return std::clamp<int64_t>((int64_t{2} << 20) / V, 256, 1024); }
 
-// dx = dlogits W^T, dW += x^T dlogits (laid out as W), dbias += 1^T dlogits. The chains of dW and dbias run on from
+// dx = dlogits W^T, dW (+)= x^T dlogits (laid out as W), dbias (+)= 1^T dlogits. The chains of dW and dbias run on from
 // block to block, so they are one chain over the tokens.
 void block_gradients(const VocabularyLoss& l, int64_t first, int64_t rows, const float* dlogits, const float* ones) {
   const float* x = l.x + first * l.C;
@@ -101,7 +101,7 @@ void block_gradients(const VocabularyLoss& l, int64_t first, int64_t rows, const
     g.c = l.dx + first * l.C, g.ldc = l.C;
     gemm(g);
   }
-  g.accumulate = true;
+  g.accumulate = l.accumulate || first > 0;
   g.K = rows;
   if (l.dweight) {
     const Operand words{dlogits, l.V}, features{x, l.C};
@@ -123,10 +123,21 @@ void block_gradients(const VocabularyLoss& l, int64_t first, int64_t rows, const
   }
 }
 
+// What no token touches.
+void clear_gradients(const VocabularyLoss& l) {
+  const int64_t rows = l.weight.transposed ? l.V : l.C, columns = l.weight.transposed ? l.C : l.V;
+  for (int64_t r = 0; l.dweight && r < rows; ++r) std::fill_n(l.dweight + r * l.weight.ld, columns, 0.0f);
+  if (l.dbias) std::fill_n(l.dbias, l.V, 0.0f);
+}
+
 }  // namespace
 
 void vocabulary_loss(const VocabularyLoss& l) {
-  if (l.T <= 0 || l.V <= 0) return;
+  if (l.V <= 0) return;
+  if (l.T <= 0) {
+    if (!l.accumulate) clear_gradients(l);
+    return;
+  }
   const bool gradients = l.dx || l.dweight || l.dbias;
   const int64_t block = std::min(l.T, block_rows(l.V));
   const Scratch<float> logits(block * l.V), ones(l.dbias ? block : 0);

@@ -22,8 +22,9 @@ struct VocabularyLoss {
   float* row_nll;           // (T) plain -log p[target]
   float grad_scale = 1;
   float* dx = nullptr;      // (T, C), written
-  float* dweight = nullptr; // laid out as weight, added to
-  float* dbias = nullptr;   // added to
+  float* dweight = nullptr; // laid out as weight
+  float* dbias = nullptr;
+  bool accumulate = true;   // dweight and dbias are added to; else written
 };
 void vocabulary_loss(const VocabularyLoss& l);
 void vocabulary_loss_reference(const VocabularyLoss& l);

@@ -42,6 +42,10 @@ void add_gradients(const VocabularyLoss& l, int64_t t, const std::vector<double>
 }  // namespace
 
 void vocabulary_loss_reference(const VocabularyLoss& l) {
+  for (int64_t v = 0; v < l.V && !l.accumulate; ++v) {
+    for (int64_t c = 0; c < l.C && l.dweight; ++c) l.dweight[place(l.weight, c, v)] = 0;
+    if (l.dbias) l.dbias[v] = 0;
+  }
   const double eps = l.smoothing;
   for (int64_t t = 0; t < l.T; ++t) {
     double nll = 0, smooth = 0;

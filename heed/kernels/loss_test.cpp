@@ -20,6 +20,7 @@ struct Case {
   float smoothing = 0;
   bool gradients = true;
   int64_t gap = 0;
+  bool accumulate = true;
 
   struct Result {
     Floats loss, nll, dx, dweight, dbias;
@@ -51,14 +52,15 @@ struct Case {
       l.dx = r.dx.data(), l.dweight = r.dweight.data();
       l.dbias = with_bias ? r.dbias.data() : nullptr;
     }
+    l.accumulate = accumulate;
     vocabulary(l);
     return r;
   }
 };
 
-void check(const Case& c) {
+void check_one(const Case& c) {
   SCOPED_TRACE(::testing::Message() << c.T << "x" << c.C << "x" << c.V << " tied " << c.tied << " bias " << c.with_bias
-                                    << " ignored " << c.ignored << " smoothing " << c.smoothing);
+                                    << " ignored " << c.ignored << " smoothing " << c.smoothing << " accumulate " << c.accumulate);
   const Case::Result expected = c.run(vocabulary_loss_reference);
   testing::on_every_target([&] {
     const Case::Result found = c.run(vocabulary_loss);
@@ -68,6 +70,13 @@ void check(const Case& c) {
     testing::expect_close(found.dweight, expected.dweight, 4e-6);
     testing::expect_close(found.dbias, expected.dbias, 4e-6);
   });
+}
+
+void check(Case c) {
+  for (const bool accumulate : {true, false}) {
+    c.accumulate = accumulate;
+    check_one(c);
+  }
 }
 
 TEST(VocabularyLoss, EqualsTheReference) {

@@ -19,7 +19,12 @@ Tensor rows_of(const Tensor& x, const Spans& spans, int64_t sequence) {
   return y;
 }
 
-Tensor stack(const std::vector<Tensor>& parts) {
+// Parts of one shape; there is one at least.
+Tensor stack(const std::string& name, const std::vector<Tensor>& parts) {
+  for (const Tensor& part : parts) {
+    if (part.shape() == parts[0].shape()) continue;
+    fail("[trace] '{}' has parts of shapes {} and {}: ask for one", name, parts[0].shape().str(), part.shape().str());
+  }
   Shape shape{static_cast<int64_t>(parts.size())};
   for (int d = 0; d < parts[0].shape().rank(); ++d) shape.append(parts[0].size(d));
   Tensor y = Tensor::empty(shape);
@@ -42,9 +47,10 @@ bool Trace::wanted(const std::string& name) const {
          });
 }
 
-void Trace::add(const std::string& name, Item item) {
-  if (!wanted(name)) return;
-  if (items_.emplace(name, std::move(item)).second) order_.push_back(name);
+bool Trace::add(const std::string& name, Item item) {
+  if (!wanted(name)) return false;
+  if (items_.insert_or_assign(name, std::move(item)).second) order_.push_back(name);
+  return true;
 }
 
 void Trace::rows(const std::string& name, const Tensor& x, const Spans& spans) {
@@ -62,12 +68,16 @@ void Trace::attention(const std::string& path, const AttentionRecord& r) {
   add(path + ".q_heads", {Kind::kHeads, kept.q, queries, H, ""});
   add(path + ".k_heads", {Kind::kHeads, kept.k, keys, H_kv, ""});
   add(path + ".v_heads", {Kind::kHeads, kept.v, keys, H_kv, ""});
-  add(path + ".scores", {Kind::kScores, Tensor(), queries, H, path});
-  add(path + ".weights", {Kind::kWeights, Tensor(), queries, H, path});
+  const bool scores = add(path + ".scores", {Kind::kScores, Tensor(), queries, H, path});
+  const bool weights = add(path + ".weights", {Kind::kWeights, Tensor(), queries, H, path});
   add(path + ".head_output", {Kind::kHeads, kept.merged, queries, H, ""});
   add(path + ".merged", {Kind::kRows, kept.merged, queries, 1, ""});
   add(path + ".output", {Kind::kRows, kept.output, queries, 1, ""});
-  attentions_[path] = std::move(kept);
+  if (scores || weights) attentions_[path] = std::move(kept);
+}
+
+bool Trace::same_shapes(const Item& it) const {
+  return equal_lengths(it.spans) && (it.attention.empty() || equal_lengths(attentions_.at(it.attention).args.k_spans));
 }
 
 std::vector<std::string> Trace::names() const { return order_; }
@@ -94,26 +104,27 @@ Tensor Trace::tensor(const std::string& name, int64_t sequence) const {
   for (int64_t h = 0; h < it.heads; ++h) {
     heads.push_back(attention_weights(r.q, r.k, r.args,
                                       {.sequence = sequence, .head = h, .rows = it.spans.length(sequence),
-                                       .scores = it.kind == Kind::kScores}));
+                                       .scores = it.kind == Kind::kScores, .with_dropout = true}));
   }
-  return stack(heads);  // (H, n, n')
+  return stack(name, heads);  // (H, n, n')
 }
 
 Tensor Trace::tensor(const std::string& name) const {
   const Item& it = item(name);
-  if (!equal_lengths(it.spans)) {
+  if (it.spans.count() == 0) fail("[trace] '{}' of a batch without sequences", name);
+  if (!same_shapes(it)) {
     fail("[trace] '{}' of a ragged batch: ask for one of its {} sequences", name, it.spans.count());
   }
   std::vector<Tensor> parts;
   for (int64_t s = 0; s < it.spans.count(); ++s) parts.push_back(tensor(name, s));
-  return stack(parts);
+  return stack(name, parts);
 }
 
 Shape Trace::shape(const std::string& name) const {
   const Item& it = item(name);
   const int64_t B = it.spans.count(), n = it.spans.longest();
-  Shape shape = equal_lengths(it.spans) ? Shape{B} : Shape{};
-  const int64_t rows = equal_lengths(it.spans) ? n : it.spans.tokens();
+  Shape shape = same_shapes(it) ? Shape{B} : Shape{};
+  const int64_t rows = same_shapes(it) ? n : it.spans.tokens();
   switch (it.kind) {
     case Kind::kRows: return shape.append(rows).append(it.x.cols());
     case Kind::kHeads: return shape.append(it.heads).append(rows).append(it.x.cols() / it.heads);

@@ -28,12 +28,13 @@ class Trace {
   // Where given, only names under one of these prefixes are kept.
   explicit Trace(std::vector<std::string> prefixes = {}) : prefixes_(std::move(prefixes)) {}
 
-  // Called by the layers while they run.
+  // Called by the layers while they run. A second run under the same names replaces the first.
   void rows(const std::string& name, const Tensor& x, const Spans& spans);
   void attention(const std::string& path, const AttentionRecord& record);
 
   // Every name, in the order of the run: "....q", ".k", ".v", ".q_heads", ".k_heads", ".v_heads", ".scores",
-  // ".weights", ".head_output", ".merged", ".output" of each attention, and the rows of each block.
+  // ".weights", ".head_output", ".merged", ".output" of each attention, and the rows of each block. Weights are those
+  // that met the values: in a training run after dropout.
   std::vector<std::string> names() const;
   // Shapes of a batch of equal lengths: (B, n, C), (B, H, n, D), (B, H, n, n'). Ragged batches have no B.
   Shape shape(const std::string& name) const;
@@ -52,7 +53,8 @@ class Trace {
   };
   bool wanted(const std::string& name) const;
   const Item& item(const std::string& name) const;
-  void add(const std::string& name, Item item);
+  bool same_shapes(const Item& item) const;  // of all sequences, keys included
+  bool add(const std::string& name, Item item);  // false where it is not wanted
 
   std::vector<std::string> prefixes_, order_;
   std::map<std::string, Item> items_;

@@ -82,6 +82,9 @@ void check_heads(const Tensor& q, const Tensor& k, const AttentionArgs& a) {
 kernels::Heads heads_of(const Tensor& x) { return {x.data(), x.ld()}; }
 kernels::HeadsOut heads_of(const GradTarget& d) { return {d.data, d.ld, d.accumulate}; }
 
+// Two floats a row and head.
+kernels::SoftmaxRow* softmax_rows(const Tensor& kept) { return reinterpret_cast<kernels::SoftmaxRow*>(kept.data()); }
+
 }  // namespace
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionArgs& given) {
@@ -94,10 +97,10 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   const kernels::Attention a = kernel_args(q, v, args);
   Tensor y = Tensor::empty({q.rows(), args.heads * a.Dv});
   const bool training = grad_enabled();
-  const Tensor logsumexp = training ? Tensor::empty({q.rows(), args.heads}) : Tensor();
+  const Tensor kept = training ? Tensor::empty({q.rows(), 2 * args.heads}) : Tensor();
   kernels::attention(a,
-                     {heads_of(q), heads_of(k), heads_of(v), y.data(), y.ld(), training ? logsumexp.data() : nullptr});
-  on_backward(y, {q, k, v, args.relative}, [q, k, v, args, a, logsumexp, out = y.detach()](const Tensor& dy) {
+                     {heads_of(q), heads_of(k), heads_of(v), y.data(), y.ld(), training ? softmax_rows(kept) : nullptr});
+  on_backward(y, {q, k, v, args.relative}, [q, k, v, args, a, kept, out = y.detach()](const Tensor& dy) {
     // A tensor in two roles gets the gradient of the second apart, and adds it afterwards.
     const Tensor k_apart = share_gradient(q, k) ? Tensor::empty(k.shape()) : Tensor();
     const Tensor v_apart = share_gradient(q, v) || share_gradient(k, v) ? Tensor::empty(v.shape()) : Tensor();
@@ -105,7 +108,7 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
     const GradTarget dk = k_apart ? GradTarget{k_apart.data(), k_apart.ld(), false} : k.grad_target();
     const GradTarget dv = v_apart ? GradTarget{v_apart.data(), v_apart.ld(), false} : v.grad_target();
     kernels::attention_backward(a, {heads_of(q), heads_of(k), heads_of(v), heads_of(out), heads_of(dy),
-                                    logsumexp.data(), heads_of(dq), heads_of(dk), heads_of(dv), drelative.data});
+                                    softmax_rows(kept), heads_of(dq), heads_of(dk), heads_of(dv), drelative.data});
     if (k_apart) k.add_grad(k_apart);
     if (v_apart) v.add_grad(v_apart);
   });
@@ -122,7 +125,7 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionArgs& 
   Tensor weights = Tensor::empty({at.rows, args.k_spans.length(at.sequence)});
   const Tensor scores = at.scores ? Tensor::empty(weights.shape()) : Tensor();
   kernels::attention_weights(kernel_args(q, Tensor(), args),
-                             {heads_of(q), heads_of(k), at.sequence, at.head, at.first, at.rows, false, weights.data(),
+                             {heads_of(q), heads_of(k), at.sequence, at.head, at.first, at.rows, at.with_dropout, weights.data(),
                               at.scores ? scores.data() : nullptr});
   return at.scores ? scores : weights;
 }

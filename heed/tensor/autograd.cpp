@@ -37,6 +37,14 @@ void complete(Node& n) {
   n.grad_written = true;
 }
 
+// Before anything is written into memory that was lent out.
+void take_back(Node& n) {
+  if (!n.lent || n.evicted) return;
+  Buffer copy(n.shape.numel());
+  kernels::copy(copy.data(), grad_data(n), n.shape.numel());
+  n.evicted = copy;
+}
+
 // Adding in place must not reach another node that shares the gradient.
 void own_grad(Node& n) {
   if (n.grad_shared || n.grad.unique()) return;
@@ -53,6 +61,7 @@ GradTarget whole_target(Node& n) {
     own_grad(n);
     return {grad_data(n), C, true};
   }
+  take_back(n);
   if (!n.grad) n.grad = Buffer(n.shape.numel());
   n.grad_written = true;
   return {grad_data(n), C, false};
@@ -61,6 +70,7 @@ GradTarget whole_target(Node& n) {
 GradTarget column_target(Node& n, int64_t begin, int64_t end) {
   const int64_t C = columns_of(n);
   if (!n.grad_written) {
+    take_back(n);
     if (!n.grad) n.grad = Buffer(n.shape.numel());
     const auto overlaps = [&](const auto& piece) { return begin < piece.second && piece.first < end; };
     const bool fresh = std::none_of(n.written.begin(), n.written.begin() + n.n_written, overlaps);
@@ -160,28 +170,30 @@ NoGrad::NoGrad() : before_(std::exchange(recording, false)) {}
 NoGrad::~NoGrad() { recording = before_; }
 bool grad_enabled() { return recording; }
 
-bool Tensor::requires_grad() const { return node_->requires_grad; }
+bool Tensor::requires_grad() const { return known().requires_grad; }
 
 Tensor& Tensor::set_requires_grad(bool wanted) {
-  node_->requires_grad = wanted;
+  known().requires_grad = wanted;
   return *this;
 }
 
 void Tensor::set_grad_storage(const Buffer& buffer, int64_t offset) {
+  take_back(known());
   node_->grad = buffer;
   node_->grad_offset = offset;
   node_->grad_shared = true;
   node_->grad_written = false;
 }
 
-void Tensor::clear_grad() { drop_grad(*node_); }
+void Tensor::clear_grad() { drop_grad(known()); }
 
 Tensor Tensor::grad() const {
-  Node& n = *node_;
+  Node& n = known();
   if (n.parent) fail("[grad] of a column slice: ask the whole");
   complete(n);
   if (n.grad_written) return view_of(n.grad, n.grad_offset, n.shape);
   if (!n.grad_shared) return zeros(n.shape);
+  take_back(n);
   kernels::fill(grad_data(n), 0, n.shape.numel());
   n.grad_written = true;
   return view_of(n.grad, n.grad_offset, n.shape);
@@ -229,7 +241,7 @@ void Tensor::backward() const {
 }
 
 void Tensor::backward(const Tensor& upstream) const {
-  if (!node_->requires_grad) fail("[backward] nothing here requires a gradient");
+  if (!known().requires_grad) fail("[backward] nothing here requires a gradient");
   if (!(upstream.shape() == shape())) fail("[backward] gradient {} for shape {}", upstream.shape().str(), shape().str());
   thread_local Queue queue;
   queue.clear();  // what an exception may have left

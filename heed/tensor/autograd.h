@@ -49,6 +49,8 @@ struct Node : Pooled {
   int64_t grad_offset = 0;
   bool grad_written = false;  // else what lies in grad is stale
   bool grad_shared = false;   // grad belongs to an arena: never replaced
+  std::atomic<uint64_t> lent{0};  // to which EarlyGrad the memory of grad is lent; 0: to none
+  Buffer evicted;                 // what that one wrote, once the memory was needed for something else
   // Columns [begin, end) of the gradient that slices have written so far, while not all are.
   std::array<std::pair<int64_t, int64_t>, 8> written{};
   int n_written = 0;

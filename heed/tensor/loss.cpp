@@ -1,14 +1,16 @@
 #include "heed/kernels/loss.h"
 
 #include "heed/kernels/elementwise.h"
+#include "heed/tensor/early_grad.h"
 #include "heed/tensor/linear.h"
 #include "heed/tensor/op_check.h"
 
 namespace heed {
 
-LossResult vocabulary_loss(const Tensor& x_in, const LinearWeight& w, std::span<const int32_t> targets, const LossArgs& args) {
+LossResult vocabulary_loss(const Tensor& x_in, const LinearWeight& given, std::span<const int32_t> targets, const LossArgs& args) {
   const Tensor x = contiguous(x_in);
-  detail::check_linear("vocabulary_loss", x, w);
+  detail::check_linear("vocabulary_loss", x, given);
+  const LinearWeight w{contiguous(given.weight), given.bias, given.layout};
   check_rows("vocabulary_loss", "input", x, static_cast<int64_t>(targets.size()));
   if (!(args.smoothing >= 0 && args.smoothing < 1)) fail("[vocabulary_loss] smoothing {}: expected 0 <= s < 1", args.smoothing);
   LossResult result;
@@ -21,19 +23,22 @@ LossResult vocabulary_loss(const Tensor& x_in, const LinearWeight& w, std::span<
   const Tensor row_loss = Tensor::empty({T}), row_nll = Tensor::empty({T});
   const bool training = grad_enabled() && (x.requires_grad() || w.weight.requires_grad() || (w.bias && w.bias.requires_grad()));
   const Tensor dx = training && x.requires_grad() ? Tensor::empty(x.shape()) : Tensor();
-  const GradTarget dw = training ? w.weight.zeroed_grad_target() : GradTarget{};
-  const GradTarget db = training && w.bias ? w.bias.zeroed_grad_target() : GradTarget{};
+  EarlyGrad dw(training ? w.weight : Tensor()), db(training ? w.bias : Tensor());
   kernels::vocabulary_loss({.T = T, .C = w.in(), .V = w.out(), .x = x.data(),
                             .weight = {w.weight.data(), w.weight.ld(), w.layout == WeightLayout::kOutIn},
                             .bias = w.bias ? w.bias.data() : nullptr, .targets = targets.data(), .smoothing = args.smoothing,
                             .precision = current_precision(), .row_loss = row_loss.data(), .row_nll = row_nll.data(),
-                            .grad_scale = scale, .dx = dx ? dx.data() : nullptr, .dweight = dw.data, .dbias = db.data});
+                            .grad_scale = scale, .dx = dx ? dx.data() : nullptr, .dweight = dw.data(), .dbias = db.data(),
+                            .accumulate = false});
   result.loss = Tensor::scalar(static_cast<float>(scale * kernels::sum(row_loss.data(), T)));
   result.nll = kernels::sum(row_nll.data(), T);
   if (args.keep_rows) result.row_nll = row_nll.to_vector();
-  on_backward(result.loss, {x, w.weight, w.bias}, [x, dx](const Tensor& dy) {
-    if (dy.item() != 1) fail("[vocabulary_loss] gradient {} arrives: scale the loss by LossArgs::scale", dy.item());
+  on_backward(result.loss, {x, w.weight, w.bias}, [x, dx, dw = std::move(dw), db = std::move(db)](const Tensor& dy) mutable {
+    const float by = dy.item();
+    if (dx && by != 1) kernels::scale(dx.data(), dx.data(), by, dx.numel(), false);
     if (dx) x.add_grad(dx);
+    dw.hand_over(by);
+    db.hand_over(by);
   });
   return result;
 }

@@ -117,10 +117,11 @@ struct AttentionArgs {
   Dropout dropout;
 };
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionArgs& args);
-// Rows [first, first + rows) of the weights of one sequence and head: (rows, n_k). scores: before the softmax.
+// Rows [first, first + rows) of the weights of one sequence and head: (rows, n_k). scores: before the softmax;
+// with_dropout: as they meet the values where args.dropout says so.
 struct WeightsAt {
   int64_t sequence = 0, head = 0, first = 0, rows = 0;
-  bool scores = false;
+  bool scores = false, with_dropout = false;
 };
 Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionArgs& args, const WeightsAt& at);
 
@@ -153,8 +154,8 @@ Tensor scale_heads(const Tensor& x, std::span<const float> gains);
 Tensor mean_of_spans(const Tensor& x, const Spans& spans);
 
 // Projection to the vocabulary, softmax and cross-entropy with label smoothing; rows with target < 0 do not count.
-// The gradient is taken in the same sweep, so that the logits are neither kept nor computed twice: the result
-// must be the root of backward(), and what would scale it is said here as `scale`.
+// Gradients are taken in the same sweep, so that the logits are neither kept nor computed twice; they wait for the
+// backward, which multiplies them with what arrives. `scale` costs nothing, 0.5f * loss a pass over the gradients.
 struct LossArgs {
   float smoothing = 0;
   float scale = 0;  // of the summed loss; 0: one over the number of rows that count

@@ -17,6 +17,11 @@ Shape& Shape::append(int64_t dim) {
   return *this;
 }
 
+size_t Shape::place(int dim) const {
+  if (dim < -rank_ || dim >= rank_) fail("[shape] dimension {} of {}: expected {} to {}", dim, str(), -rank_, rank_ - 1);
+  return static_cast<size_t>(dim < 0 ? dim + rank_ : dim);
+}
+
 int64_t Shape::numel() const {
   int64_t n = 1;
   for (int i = 0; i < rank_; ++i) {

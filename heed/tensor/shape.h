@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
@@ -19,8 +20,8 @@ class Shape {
 
   int rank() const { return rank_; }
   // Negative dimensions count from the end.
-  int64_t operator[](int dim) const { return dims_[dim < 0 ? dim + rank_ : dim]; }
-  int64_t& operator[](int dim) { return dims_[dim < 0 ? dim + rank_ : dim]; }
+  int64_t operator[](int dim) const { return dims_[place(dim)]; }
+  int64_t& operator[](int dim) { return dims_[place(dim)]; }
   int64_t numel() const;  // 1 for a scalar; an error where it would overflow
   Shape without_last() const;
   Shape with_last(int64_t dim) const { return without_last().append(dim); }
@@ -28,6 +29,8 @@ class Shape {
   std::string str() const;  // "(2,3)"
 
  private:
+  size_t place(int dim) const;  // an error where there is no such dimension
+
   int rank_ = 0;
   std::array<int64_t, kMaxRank> dims_{};
 };

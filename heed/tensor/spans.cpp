@@ -40,6 +40,8 @@ Spans Spans::from_positions(std::span<const int64_t> lengths, std::span<const in
 }
 
 Spans Spans::dense(int64_t sequences, int64_t length) {
+  // As many sequences as offsets can count; a vector of that many lengths would be asked for first.
+  if (sequences < 0 || sequences >= std::numeric_limits<int32_t>::max()) fail("[spans] {} sequences", sequences);
   return Spans(std::vector<int64_t>(static_cast<size_t>(sequences), length));
 }
 

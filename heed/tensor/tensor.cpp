@@ -67,10 +67,12 @@ Tensor Tensor::view_of(const Buffer& buffer, int64_t offset, const Shape& shape)
   return new_node(buffer, offset, shape, last(shape));
 }
 
-const Shape& Tensor::shape() const {
+detail::Node& Tensor::known() const {
   if (!node_) fail("[tensor] used before it was given a value");
-  return node_->shape;
+  return *node_;
 }
+
+const Shape& Tensor::shape() const { return known().shape; }
 
 int64_t Tensor::cols() const { return last(shape()); }
 
@@ -79,9 +81,9 @@ int64_t Tensor::rows() const {
   return c ? numel() / c : shape().without_last().numel();
 }
 
-int64_t Tensor::ld() const { return node_->ld; }
+int64_t Tensor::ld() const { return known().ld; }
 
-float* Tensor::data() const { return node_->values.data() + node_->offset; }
+float* Tensor::data() const { return known().values.data() + node_->offset; }
 
 float Tensor::item() const {
   if (numel() != 1) fail("[item] shape {}: expected one element", shape().str());
@@ -95,7 +97,7 @@ std::vector<float> Tensor::to_vector() const {
   return out;
 }
 
-Tensor Tensor::detach() const { return new_node(node_->values, node_->offset, shape(), ld()); }
+Tensor Tensor::detach() const { return new_node(known().values, node_->offset, shape(), ld()); }
 
 Tensor columns(const Tensor& x, int64_t begin, int64_t end) {
   if (begin < 0 || begin > end || end > x.cols() || x.shape().rank() == 0) {

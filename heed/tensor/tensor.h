@@ -83,6 +83,8 @@ class Tensor {
   explicit Tensor(detail::Node* node) noexcept : node_(node) {}  // takes over one reference
 
  private:
+  detail::Node& known() const;  // an error where there is no value
+
   detail::Node* node_ = nullptr;
 };
 

@@ -23,6 +23,7 @@ Tensor embedding(const Tensor& table, std::span<const int32_t> ids, const Embedd
   const Tensor& positions = args.positions;
   if (positions) {
     check_columns("embedding", "positions", positions, C);
+    if (T > 0 && !args.position_of_row) fail("[embedding] a table of positions without the position of each row");
     for (int64_t t = 0; t < T; ++t) {
       if (args.position_of_row[t] >= positions.rows()) {
         fail("[embedding] position {}: the table of positions has {} rows", args.position_of_row[t], positions.rows());

@@ -1,0 +1,99 @@
+#include "heed/cli/doctor_checks.h"
+
+#include "heed/cli/program_test.h"
+#include "heed/models/decoder.h"
+
+namespace heed::cli {
+namespace {
+
+// A small model with its gradients, and its loss.
+struct Trained {
+  Trained() {
+    for (int i = 0; i < 12; ++i) batch.ids.push_back(i % 7), labels.push_back((i + 3) % 7);
+    const std::vector<int64_t> lengths{5, 7};
+    batch.spans = Spans(lengths);
+    loss_tensor().backward();
+    model.parameters.finish_gradients();
+  }
+  static models::ModelConfig config() {
+    models::ModelConfig c = models::preset("chargpt");
+    c.decoder.layers = 1;
+    c.decoder.d_model = 16;
+    c.decoder.heads = 2;
+    c.decoder.d_ff = 24;
+    c.decoder.dropout = {};
+    c.decoder.activation = kernels::Activation::kGelu;
+    c.vocabulary = 7;
+    return c;
+  }
+  Tensor loss_tensor() const { return model.loss(batch, labels, {}, {}).loss; }
+  double loss() const {
+    const NoGrad no_grad;
+    return loss_tensor().item();
+  }
+  Finding compare() const {
+    return compare_gradients(model.parameters, [this] { return loss(); });
+  }
+
+  models::Decoder model{config(), 3};
+  models::TokenBatch batch;
+  std::vector<int32_t> labels;
+};
+
+TEST(Doctor, FindsRightGradientsRight) {
+  const Trained t;
+  const std::vector<float> before(t.model.parameters.values(), t.model.parameters.values() + t.model.parameters.arena_size());
+  const Finding f = t.compare();
+  EXPECT_EQ(f.verdict, Verdict::kGood) << f.detail;
+  const std::vector<float> after(t.model.parameters.values(), t.model.parameters.values() + t.model.parameters.arena_size());
+  EXPECT_EQ(before, after) << "the weights did not come back";
+}
+
+// Whatever has a gradient is missed when it is gone, wholly or by half.
+TEST(Doctor, FindsGradientsThatAreMissing) {
+  const Trained t;
+  int missed = 0;
+  for (const nn::Parameter& p : t.model.parameters.list()) {
+    const std::vector<float> kept = p.tensor.grad().to_vector();
+    double norm = 0;
+    for (const float g : kept) norm += double{g} * g;
+    if (norm < 1e-6) continue;  // a key's bias moves nothing: softmax ignores a shift
+    for (const size_t share : {kept.size(), kept.size() / 2}) {
+      std::fill_n(p.tensor.grad().data(), share, 0.0f);
+      const Finding f = t.compare();
+      EXPECT_EQ(f.verdict, Verdict::kBad) << p.name << " " << share << " of " << kept.size() << ": " << f.detail;
+      EXPECT_NE(f.detail.find(p.name), std::string::npos) << f.detail;
+      std::copy(kept.begin(), kept.end(), p.tensor.grad().data());
+      ++missed;
+    }
+  }
+  EXPECT_GT(missed, 10);
+}
+
+TEST(Doctor, DoesNotBlameALoadOnTheKernels) {
+  EXPECT_EQ(judge_products(90, 100).verdict, Verdict::kGood);
+  EXPECT_EQ(judge_products(40, 100).verdict, Verdict::kOpen);
+  const Finding faster = judge_products(120, 100);
+  EXPECT_EQ(faster.verdict, Verdict::kOpen);
+  EXPECT_NE(faster.detail.find("not measurable now"), std::string::npos);
+}
+
+TEST_F(Program, DoctorReportsEveryCheck) {
+  const json report = run_json({"doctor"});
+  EXPECT_TRUE(report["good"]);
+  EXPECT_EQ(report["checks"].size(), doctor_checks().size());
+  for (const json& check : report["checks"]) EXPECT_NE(check["good"], json(false)) << check;
+}
+
+// 0 is a seed like any other.
+TEST_F(Program, BenchTrainTakesTheSeedItIsGiven) {
+  const auto first_loss = [&](const std::string& seed) {
+    return run_json({"bench", "train", "--preset", "tiny", "--seconds", "0.1", "--seed", seed})["loss"]["first"].get<double>();
+  };
+  const double zero = first_loss("0");
+  EXPECT_EQ(zero, first_loss("0"));
+  EXPECT_NE(zero, first_loss("1"));
+}
+
+}  // namespace
+}  // namespace heed::cli
