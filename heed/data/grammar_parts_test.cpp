@@ -101,6 +101,20 @@ TEST(GrammarParts, CompositionsNeverOccurInTraining) {
   EXPECT_TRUE(common.empty()) << common[0].first << " " << common[0].second;
 }
 
+TEST(GrammarParts, NothingIsFastAndSlow) {
+  Random random(12);
+  int joined = 0;
+  for (int i = 0; i < 20000; ++i) {
+    const Sentence sentence = random_sentence(random);
+    if (!sentence.second || !sentence.second->adjective) continue;
+    ++joined;
+    const Adjective &first = *sentence.statement.adjective, &second = *sentence.second->adjective;
+    EXPECT_NE(&first, &second);
+    EXPECT_TRUE(first.scale == Scale::kNone || first.scale != second.scale) << first.english << " " << second.english;
+  }
+  EXPECT_GT(joined, 100);
+}
+
 TEST(GrammarParts, EveryWordIsOftenInTraining) {
   std::map<std::string, int> count;
   int longest = 0, shortest = 100;

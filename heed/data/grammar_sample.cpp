@@ -232,7 +232,7 @@ class Sampler {
       if (result.subject[0].pronoun) return;
       std::vector<const Adjective*> fitting;
       for (const Adjective& other : adjectives()) {
-        const bool another = &other != result.statement.adjective && other.predicative();
+        const bool another = other.predicative() && may_join(other, *result.statement.adjective);
         if (another && fits(other, *result.subject[0].noun)) fitting.push_back(&other);
       }
       if (!fitting.empty()) result.second = description(*pick(fitting));
@@ -277,6 +277,9 @@ bool repeats_itself(const Sentence& sentence) {
 
 }  // namespace
 
+bool may_join(const Adjective& a, const Adjective& b) {
+  return &a != &b && (a.scale == Scale::kNone || a.scale != b.scale);
+}
 bool takes(const Verb& verb, const Noun& object) { return object.is(verb.objects); }
 bool fits(const Adjective& adjective, const Noun& noun) { return noun.is(adjective.nouns); }
 bool can_do(const Verb& verb, const Noun& subject) {

@@ -14,6 +14,7 @@ Sentence random_sentence(Random& random);
 
 bool takes(const Verb& verb, const Noun& object);
 bool fits(const Adjective& adjective, const Noun& noun);
+bool may_join(const Adjective& a, const Adjective& b);  // "big and fast", not "fast and slow"
 bool can_do(const Verb& verb, const Noun& subject);
 
 // Whether a verb with an object, or an adjective with a noun, is kept for GrammarPart::kCompositions.

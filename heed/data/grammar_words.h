@@ -69,10 +69,14 @@ struct Verb {
   bool by_ability = false;            // not to do it is not to manage: 찾지 못하다
 };
 
+// What two adjectives may disagree about: nothing is fast and slow.
+enum class Scale { kNone, kSize, kColour, kPrice, kMood, kSpeed, kLength, kWeight, kHeat, kEase };
+
 struct Adjective {
   std::string_view english;
   Predicate korean;
   Kinds nouns;
+  Scale scale = Scale::kNone;
   std::string_view before_noun = "";  // 새: has no other form
   bool predicative() const { return before_noun.empty(); }
 };
