@@ -25,7 +25,8 @@ struct Options {
 models::EncoderDecoder model_of(const Options& o) {
   if (!o.model.empty()) return models::load_translator(o.model, {.for_running = true});
   models::ModelConfig config = models::preset(o.preset);
-  if (config.family != models::Family::kEncoderDecoder) fail("[bench translate] preset '{}' is no translator", o.preset);
+  if (config.family != models::Family::kEncoderDecoder)
+    fail("[bench translate] preset '{}' is no translator", o.preset);
   config.encoder.weights_in_out = config.decoder.weights_in_out = true;
   return models::EncoderDecoder(config, 1);
 }
@@ -55,7 +56,8 @@ void translate(const models::EncoderDecoder& model, const Options& o, const std:
 }  // namespace
 
 void add_bench_translate(CLI::App& bench, const Common& common) {
-  CLI::App* app = add_command(bench, "translate", "tokens a second of a translator", "heed bench translate --beam 4 --json");
+  CLI::App* app =
+      add_command(bench, "translate", "tokens a second of a translator", "heed bench translate --beam 4 --json");
   const auto o = std::make_shared<Options>();
   add_choice(app, "--preset", o->preset, {"tiny", "base"}, "base without it");
   app->add_option("--model", o->model, "a model directory instead")->type_name("MODEL");
@@ -75,13 +77,19 @@ void add_bench_translate(CLI::App& bench, const Common& common) {
       translate(model, *o, requests);
       seconds.push_back(now_seconds() - before);
     }
-    const double best = *std::min_element(seconds.begin(), seconds.end()), tokens = static_cast<double>(o->batch * o->tokens);
-    const nlohmann::json j{{"bench", "translate"}, {"batch", o->batch}, {"source", o->source}, {"tokens", o->tokens},
-                           {"beam", o->beam}, {"threads", num_threads()}, {"ms", {{"best", 1e3 * best}, {"median", 1e3 * median(seconds)}}},
+    const double best = *std::min_element(seconds.begin(), seconds.end()),
+                 tokens = static_cast<double>(o->batch * o->tokens);
+    const nlohmann::json j{{"bench", "translate"},
+                           {"batch", o->batch},
+                           {"source", o->source},
+                           {"tokens", o->tokens},
+                           {"beam", o->beam},
+                           {"threads", num_threads()},
+                           {"ms", {{"best", 1e3 * best}, {"median", 1e3 * median(seconds)}}},
                            {"tokens_per_second", {{"best", tokens / best}, {"median", tokens / median(seconds)}}}};
     print(common.json ? j.dump() + "\n"
-                      : fmt::format("{} sentences of {} tokens, beam {}: {:.0f} tokens/s, {:.1f} ms\n", o->batch, o->source, o->beam,
-                                    tokens / best, 1e3 * best));
+                      : fmt::format("{} sentences of {} tokens, beam {}: {:.0f} tokens/s, {:.1f} ms\n", o->batch,
+                                    o->source, o->beam, tokens / best, 1e3 * best));
   });
 }
 

@@ -93,26 +93,37 @@ void run(const Options& o, const Common& common) {
   Common quiet = common;
   quiet.quiet = common.quiet || common.json;
   TrainProgress progress(quiet);
-  message(quiet, fmt::format("a translator from English to Korean, from {} sentences of a grammar inside this program", with_commas(kTrainPairs)));
+  message(quiet, fmt::format("a translator from English to Korean, from {} sentences of a grammar inside this program",
+                             with_commas(kTrainPairs)));
   write_tsv(work.file("train.tsv"), data::grammar_sentences(data::GrammarPart::kTrain, kTrainPairs, seed));
   write_tsv(work.file("valid.tsv"), data::grammar_sentences(data::GrammarPart::kOrdinary, kShown, seed + 1000));
   const train::TrainConfig config = demo_config(work, o, seed);
   const train::RunResult result = train::run_training(
       config, {.overwrite = o.overwrite}, progress, [] { return false; },
-      [&](const train::TrainConfig& resolved, const train::Forecast& forecast) { progress.started(resolved, forecast); });
+      [&](const train::TrainConfig& resolved, const train::Forecast& forecast) {
+        progress.started(resolved, forecast);
+      });
 
   const tasks::Translator translator = tasks::Translator::open(config.save.out);
   const double ordinary = exact_match(translator, data::GrammarPart::kOrdinary, seed);
   const double compositions = exact_match(translator, data::GrammarPart::kCompositions, seed);
   const double rate = static_cast<double>(result.state.tokens) / result.state.seconds;
   if (common.json) {
-    print(nlohmann::json{{"exact_match", ordinary}, {"exact_match_compositions", compositions}, {"seconds", result.state.seconds},
-                         {"tokens_per_second", rate}, {"steps", result.state.step}, {"sentences", kHeldOut}, {"seed", seed}}.dump() + "\n");
+    print(nlohmann::json{{"exact_match", ordinary},
+                         {"exact_match_compositions", compositions},
+                         {"seconds", result.state.seconds},
+                         {"tokens_per_second", rate},
+                         {"steps", result.state.step},
+                         {"sentences", kHeldOut},
+                         {"seed", seed}}
+              .dump() +
+          "\n");
     return;
   }
-  print(fmt::format("\nTrained for {}. Of {} sentences that it never saw, {:.1f} % are translated without a fault;\n"
-                    "of {} with combinations of words that it never saw, {:.1f} %.\n",
-                    duration_text(result.state.seconds), kHeldOut, 100 * ordinary, kHeldOut, 100 * compositions));
+  print(
+      fmt::format("\nTrained for {}. Of {} sentences that it never saw, {:.1f} % are translated without a fault;\n"
+                  "of {} with combinations of words that it never saw, {:.1f} %.\n",
+                  duration_text(result.state.seconds), kHeldOut, 100 * ordinary, kHeldOut, 100 * compositions));
   print(tricky_text(translator));
   print(attention_text(translator, "the cat caught the mouse"));
   if (!o.out.empty()) print(fmt::format("\nThe model is in '{0}': heed translate {0}, heed info {0}\n", o.out));
@@ -122,7 +133,8 @@ void run(const Options& o, const Common& common) {
 }  // namespace
 
 void add_demo(CLI::App& parent, const Common& common) {
-  CLI::App* app = add_command(parent, "demo", "the built-in example: from nothing to a translation in a minute", "heed demo --out MODEL");
+  CLI::App* app = add_command(parent, "demo", "the built-in example: from nothing to a translation in a minute",
+                              "heed demo --out MODEL");
   const auto o = std::make_shared<Options>();
   app->add_option("--out", o->out, "keep the model, an ordinary one")->type_name("MODEL");
   app->add_flag("--overwrite", o->overwrite, "replace an existing MODEL");

@@ -28,7 +28,8 @@ std::string joined(const std::vector<std::string>& words, size_t most) {
 std::string hint(const std::vector<data::UnknownWord>& unknown) {
   std::string text;
   for (const data::UnknownWord& u : unknown) {
-    text += fmt::format("  It never learned '{}'{}\n", u.word, u.nearest.empty() ? "." : fmt::format(": did you mean '{}'?", u.nearest));
+    text += fmt::format("  It never learned '{}'{}\n", u.word,
+                        u.nearest.empty() ? "." : fmt::format(": did you mean '{}'?", u.nearest));
   }
   const std::vector<std::string> known = data::known_words();
   std::vector<std::string> some;
@@ -61,7 +62,8 @@ std::string attention_text(const tasks::Translator& translator, const std::strin
   for (const int32_t id : target) grid.row_names.push_back(translator.tokenizers.target->piece(id));
   for (const int32_t id : source) grid.column_names.push_back(translator.tokenizers.source->piece(id));
   const Style style = stdout_style();
-  return section(style, "Where the translation looks", "each Korean piece at the English ones: the verb moves to the end") +
+  return section(style, "Where the translation looks",
+                 "each Korean piece at the English ones: the verb moves to the end") +
          heat_text(grid, style, {Palette::kSequential, 0, 1});
 }
 

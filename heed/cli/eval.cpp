@@ -30,7 +30,9 @@ struct Evaluated {
   double chrf = 0;
 };
 
-train::BleuConfig bleu_config(const Options& o) { return {.tokens = train::bleu_tokens(o.tokens), .lowercase = o.lowercase}; }
+train::BleuConfig bleu_config(const Options& o) {
+  return {.tokens = train::bleu_tokens(o.tokens), .lowercase = o.lowercase};
+}
 train::ChrfConfig chrf_config(const Options& o) { return {.lowercase = o.lowercase}; }
 
 Evaluated evaluate(const std::string& model, const Options& o, const std::vector<std::string>& source,
@@ -45,7 +47,8 @@ Evaluated evaluate(const std::string& model, const Options& o, const std::vector
   for (size_t i = 0; i < source.size(); ++i) pairs.push_back({source[i], reference[i]});
   double log_probability = 0;
   int64_t tokens = 0;
-  for (const tasks::PairScore& s : tasks::score_pairs(translator, pairs)) log_probability += s.log_probability, tokens += s.tokens;
+  for (const tasks::PairScore& s : tasks::score_pairs(translator, pairs))
+    log_probability += s.log_probability, tokens += s.tokens;
   e.perplexity = std::exp(-log_probability / static_cast<double>(std::max<int64_t>(1, tokens)));
   e.bleu_counts = train::bleu_counts(e.lines, reference, bleu_config(o));
   e.chrf_counts = train::chrf_counts(e.lines, reference, chrf_config(o));
@@ -66,11 +69,13 @@ nlohmann::json to_json(const Evaluated& e, const std::string& model, const Optio
 
 std::string to_text(const Evaluated& e, const Options& o) {
   return fmt::format("BLEU|{} = {}\n{}|{} = {:.2f}\nperplexity = {:.4f}\n",
-                     train::bleu_signature(bleu_config(o), HEED_VERSION), e.bleu.text(), train::chrf_name(chrf_config(o)),
-                     train::chrf_signature(chrf_config(o), HEED_VERSION), e.chrf, e.perplexity);
+                     train::bleu_signature(bleu_config(o), HEED_VERSION), e.bleu.text(),
+                     train::chrf_name(chrf_config(o)), train::chrf_signature(chrf_config(o), HEED_VERSION), e.chrf,
+                     e.perplexity);
 }
 
-nlohmann::json paired(const train::SentenceCounts& a, const train::SentenceCounts& b, const train::ScoreOfCounts& score) {
+nlohmann::json paired(const train::SentenceCounts& a, const train::SentenceCounts& b,
+                      const train::ScoreOfCounts& score) {
   const train::PairedBootstrap p = train::paired_bootstrap(a, b, score);
   const auto estimate = [](const train::BootstrapEstimate& e) {
     return nlohmann::json{{"score", e.score}, {"mean", e.mean}, {"interval", e.interval}};
@@ -80,7 +85,8 @@ nlohmann::json paired(const train::SentenceCounts& a, const train::SentenceCount
 
 std::string paired_text(const char* name, const nlohmann::json& p) {
   const auto line = [](const nlohmann::json& e) {
-    return fmt::format("{:.2f} ({:.2f} ± {:.2f})", e["score"].get<double>(), e["mean"].get<double>(), e["interval"].get<double>());
+    return fmt::format("{:.2f} ({:.2f} ± {:.2f})", e["score"].get<double>(), e["mean"].get<double>(),
+                       e["interval"].get<double>());
   };
   const double value = p["p_value"].get<double>();
   return fmt::format("{}: {} against {}, p = {:.4f}{}\n", name, line(p["baseline"]), line(p["system"]), value,
@@ -102,10 +108,12 @@ void run(const Options& o, const Common& common) {
   if (!o.compare.empty()) {
     const Evaluated second = evaluate(o.compare, o, source, reference);
     j["compare"] = to_json(second, o.compare, o);
-    j["compare"]["paired_bleu"] = paired(first.bleu_counts, second.bleu_counts,
-                                         [&](std::span<const int64_t> sum) { return train::bleu_of_counts(sum, bleu_config(o)).score; });
-    j["compare"]["paired_chrf"] = paired(first.chrf_counts, second.chrf_counts,
-                                         [&](std::span<const int64_t> sum) { return train::chrf_of_counts(sum, chrf_config(o)); });
+    j["compare"]["paired_bleu"] = paired(first.bleu_counts, second.bleu_counts, [&](std::span<const int64_t> sum) {
+      return train::bleu_of_counts(sum, bleu_config(o)).score;
+    });
+    j["compare"]["paired_chrf"] = paired(first.chrf_counts, second.chrf_counts, [&](std::span<const int64_t> sum) {
+      return train::chrf_of_counts(sum, chrf_config(o));
+    });
     text += fmt::format("{}:\n", o.compare) + to_text(second, o) + paired_text("BLEU", j["compare"]["paired_bleu"]) +
             paired_text("chrF", j["compare"]["paired_chrf"]);
   }
@@ -121,7 +129,8 @@ void add_eval(CLI::App& parent, const Common& common) {
   app->add_option("MODEL", o->model, "a model directory")->required();
   app->add_option("--src", o->src, "source sentences; .gz too")->required()->type_name("F");
   app->add_option("--ref", o->ref, "their references, as many lines")->required()->type_name("F");
-  app->add_option("--compare", o->compare, "another MODEL: is one better, or was it chance? (paired bootstrap)")->type_name("MODEL2");
+  app->add_option("--compare", o->compare, "another MODEL: is one better, or was it chance? (paired bootstrap)")
+      ->type_name("MODEL2");
   app->add_option("--save", o->save, "write the translations to this file")->type_name("F");
   add_whole(app, "--beam", o->beam, {1, 256}, "5 without it");
   add_number(app, "--length-penalty", o->length_penalty, {0, 10}, "1 without it");

@@ -17,33 +17,48 @@ nlohmann::json describe(const std::string& folder) {
   const models::ModelConfig c = models::read_config(folder);
   const models::ParameterParts p = models::parameter_parts(c);
   const text::TokenizerPair tokenizers = text::load_tokenizers(folder);
-  return {{"model", folder},
-          {"model_type", models::model_type(c)},
-          {"parameters",
-           {{"total", p.total()}, {"embedding", p.embedding}, {"positions", p.positions}, {"self_attention", p.self_attention},
-            {"cross_attention", p.cross_attention}, {"feed_forward", p.feed_forward}, {"norms", p.norms}, {"output", p.output}}},
-          {"memory_bytes", 4 * p.total()},
-          {"tokenizer", {{"source", tokenizers.source->size()}, {"target", tokenizers.target->size()}, {"shared", tokenizers.shared()}}},
-          {"config", models::heed_json(c)}};
+  return {
+      {"model", folder},
+      {"model_type", models::model_type(c)},
+      {"parameters",
+       {{"total", p.total()},
+        {"embedding", p.embedding},
+        {"positions", p.positions},
+        {"self_attention", p.self_attention},
+        {"cross_attention", p.cross_attention},
+        {"feed_forward", p.feed_forward},
+        {"norms", p.norms},
+        {"output", p.output}}},
+      {"memory_bytes", 4 * p.total()},
+      {"tokenizer",
+       {{"source", tokenizers.source->size()}, {"target", tokenizers.target->size()}, {"shared", tokenizers.shared()}}},
+      {"config", models::heed_json(c)}};
 }
 
 std::string to_text(const nlohmann::json& j) {
   const auto& c = j["config"];
   const auto stack = [](const nlohmann::json& s) {
-    return fmt::format("{} layers of {} features, {} heads, feed-forward {} ({}), {}-norm, {} positions", s["layers"].get<int>(),
-                       s["d_model"].get<int>(), s["heads"].get<int>(), s["d_ff"].get<int>(), s["activation"].get<std::string>(),
-                       s["norm_place"].get<std::string>(), s["positions"]["kind"].get<std::string>());
+    return fmt::format("{} layers of {} features, {} heads, feed-forward {} ({}), {}-norm, {} positions",
+                       s["layers"].get<int>(), s["d_model"].get<int>(), s["heads"].get<int>(), s["d_ff"].get<int>(),
+                       s["activation"].get<std::string>(), s["norm_place"].get<std::string>(),
+                       s["positions"]["kind"].get<std::string>());
   };
   const int64_t total = j["parameters"]["total"].get<int64_t>();
-  std::string text = fmt::format("{}: a translator, model type {}\n  encoder     {}\n  decoder     {}\n  tokenizer   {} pieces{}\n",
-                                 j["model"].get<std::string>(), j["model_type"].get<std::string>(), stack(c["encoder"]), stack(c["decoder"]),
-                                 with_commas(j["tokenizer"]["source"].get<int64_t>()),
-                                 j["tokenizer"]["shared"].get<bool>() ? ", shared by both languages"
-                                                                      : fmt::format(" and {}", with_commas(j["tokenizer"]["target"].get<int64_t>())));
-  text += fmt::format("  parameters  {:>14}   {:.1f} MB in memory\n", with_commas(total), static_cast<double>(total) * 4e-6);
-  for (const char* part : {"embedding", "positions", "self_attention", "cross_attention", "feed_forward", "norms", "output"}) {
+  std::string text =
+      fmt::format("{}: a translator, model type {}\n  encoder     {}\n  decoder     {}\n  tokenizer   {} pieces{}\n",
+                  j["model"].get<std::string>(), j["model_type"].get<std::string>(), stack(c["encoder"]),
+                  stack(c["decoder"]), with_commas(j["tokenizer"]["source"].get<int64_t>()),
+                  j["tokenizer"]["shared"].get<bool>()
+                      ? ", shared by both languages"
+                      : fmt::format(" and {}", with_commas(j["tokenizer"]["target"].get<int64_t>())));
+  text += fmt::format("  parameters  {:>14}   {:.1f} MB in memory\n", with_commas(total),
+                      static_cast<double>(total) * 4e-6);
+  for (const char* part :
+       {"embedding", "positions", "self_attention", "cross_attention", "feed_forward", "norms", "output"}) {
     const int64_t n = j["parameters"][part].get<int64_t>();
-    if (n > 0) text += fmt::format("    {:16} {:>11}  {:5.1f} %\n", part, with_commas(n), 100.0 * static_cast<double>(n) / static_cast<double>(total));
+    if (n > 0)
+      text += fmt::format("    {:16} {:>11}  {:5.1f} %\n", part, with_commas(n),
+                          100.0 * static_cast<double>(n) / static_cast<double>(total));
   }
   return text;
 }

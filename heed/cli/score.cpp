@@ -1,4 +1,6 @@
 // heed score: how likely a model finds given translations.
+#include "heed/tasks/score.h"
+
 #include <fmt/format.h>
 
 #include <cmath>
@@ -8,7 +10,6 @@
 #include "heed/cli/arguments.h"
 #include "heed/cli/text_lines.h"
 #include "heed/data/lines.h"
-#include "heed/tasks/score.h"
 
 namespace heed::cli {
 namespace {
@@ -42,7 +43,10 @@ void run(const Options& o, const Common& common) {
   for (const tasks::PairScore& s : tasks::score_pairs(translator, pairs)) {
     const double by_token = s.log_probability / static_cast<double>(s.tokens);
     if (common.json) {
-      out.write(nlohmann::json{{"log_probability", s.log_probability}, {"tokens", s.tokens}, {"perplexity", std::exp(-by_token)}}.dump() + "\n");
+      out.write(nlohmann::json{
+                    {"log_probability", s.log_probability}, {"tokens", s.tokens}, {"perplexity", std::exp(-by_token)}}
+                    .dump() +
+                "\n");
     } else {
       out.write(fmt::format("{:.6f}\t{:.6f}\n", s.log_probability, by_token));
     }
@@ -57,7 +61,9 @@ void add_score(CLI::App& parent, const Common& common) {
                               "heed score MODEL --src in.txt --tgt out.txt");
   const auto o = std::make_shared<Options>();
   app->add_option("MODEL", o->model, "a model directory")->required();
-  app->add_option("--src", o->src, "source sentences; without --src and --tgt, lines of source<TAB>translation are read")->type_name("F");
+  app->add_option("--src", o->src,
+                  "source sentences; without --src and --tgt, lines of source<TAB>translation are read")
+      ->type_name("F");
   app->add_option("--tgt", o->tgt, "their translations")->type_name("F");
   app->add_option("--input", o->input, "a file to read; standard input without it")->type_name("F");
   app->add_option("--output", o->output, "a file to write; standard output without it")->type_name("F");

@@ -47,7 +47,8 @@ decode::Input TextLines::next(std::string& line, bool wait) {
     if (!wait && !something_to_read()) return decode::Input::kNotYet;
     rest_.erase(0, at_);
     at_ = 0;
-    if (rest_.size() > kLongest) fail_file("[input] line {} of {} is longer than {} bytes", number_ + 1, name_, kLongest);
+    if (rest_.size() > kLongest)
+      fail_file("[input] line {} of {} is longer than {} bytes", number_ + 1, name_, kLongest);
     const size_t had = rest_.size();
     rest_.resize(had + kChunk);
     const ssize_t got = ::read(fd_, rest_.data() + had, kChunk);
@@ -90,7 +91,8 @@ std::vector<std::string> read_lines(const std::string& path) {
 }
 
 void check_equal_lines(const std::string& where, const NamedCount& a, const NamedCount& b) {
-  if (a.lines != b.lines) fail_file("{} '{}' has {} lines, '{}' has {}: expected as many", where, a.name, a.lines, b.name, b.lines);
+  if (a.lines != b.lines)
+    fail_file("{} '{}' has {} lines, '{}' has {}: expected as many", where, a.name, a.lines, b.name, b.lines);
 }
 
 }  // namespace heed::cli

@@ -22,7 +22,8 @@ std::string encoded(const text::Tokenizer& tokenizer, const std::string& line, c
   std::vector<std::string> pieces;
   for (const int32_t id : ids) pieces.push_back(tokenizer.piece(id));
   if (common.json) {
-    return nlohmann::json{{"text", line}, {"ids", ids}, {"pieces", pieces}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    return nlohmann::json{{"text", line}, {"ids", ids}, {"pieces", pieces}}.dump(
+        -1, ' ', false, nlohmann::json::error_handler_t::replace);
   }
   return o.ids ? fmt::format("{}", fmt::join(ids, " ")) : fmt::format("{}", fmt::join(pieces, " "));
 }
@@ -33,8 +34,9 @@ void run(const Options& o, const Common& common) {
   TextLines lines(o.input);
   TextOutput out(o.output);
   for (std::string line; lines.next(line, true) == decode::Input::kReady;) {
-    const std::string result = o.decode ? tokenizer.decode(parse_ids("[tokenize]", line, lines.number(), tokenizer.size()))
-                                        : encoded(tokenizer, line, o, common);
+    const std::string result = o.decode
+                                   ? tokenizer.decode(parse_ids("[tokenize]", line, lines.number(), tokenizer.size()))
+                                   : encoded(tokenizer, line, o, common);
     out.write(result + "\n");
   }
   out.finish();

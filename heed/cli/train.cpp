@@ -37,7 +37,9 @@ struct Options {
 };
 
 void add_run_flags(CLI::App* app, Options& o) {
-  app->add_option("--set", o.set, "key=value of the config, such as train.max_steps=1000")->type_name("KEY=VALUE")->take_all();
+  app->add_option("--set", o.set, "key=value of the config, such as train.max_steps=1000")
+      ->type_name("KEY=VALUE")
+      ->take_all();
   app->add_flag("--resume", o.run.resume, "go on from the newest checkpoint, to the same bits");
   app->add_flag("--overwrite", o.run.overwrite, "replace an existing MODEL");
   app->add_flag("--verify-resume", o.run.verify_resume, "stop in the middle, resume, compare every bit, then go on");
@@ -79,30 +81,42 @@ void run(const Options& o, const Common& common) {
   const train::TrainConfig config = config_of(o, common);
   const train::RunResult result = train::run_training(
       config, o.run, progress, [] { return interrupts > 0; },
-      [&](const train::TrainConfig& resolved, const train::Forecast& forecast) { progress.started(resolved, forecast); });
+      [&](const train::TrainConfig& resolved, const train::Forecast& forecast) {
+        progress.started(resolved, forecast);
+      });
   const train::RunState& s = result.state;
   if (result.ended == train::Ended::kAsked) {
     progress.on_message(fmt::format("stopped and saved after step {}; --resume goes on", s.step));
   } else {
     progress.on_message(fmt::format("done: {} steps in {}{}; the model is in '{}'", s.step, duration_text(s.seconds),
-                                    s.best_step >= 0 ? fmt::format(", the best at step {}", s.best_step) : "", config.save.out));
+                                    s.best_step >= 0 ? fmt::format(", the best at step {}", s.best_step) : "",
+                                    config.save.out));
   }
   if (common.json) {
-    print(nlohmann::json{{"steps", s.step}, {"epochs", s.epoch}, {"seconds", s.seconds}, {"tokens", s.tokens},
-                         {"best_step", s.best_step}, {"best", s.best}, {"model", config.save.out},
-                         {"stopped", result.ended == train::Ended::kAsked}}.dump() + "\n");
+    print(nlohmann::json{{"steps", s.step},
+                         {"epochs", s.epoch},
+                         {"seconds", s.seconds},
+                         {"tokens", s.tokens},
+                         {"best_step", s.best_step},
+                         {"best", s.best},
+                         {"model", config.save.out},
+                         {"stopped", result.ended == train::Ended::kAsked}}
+              .dump() +
+          "\n");
   }
 }
 
 }  // namespace
 
 void add_train(CLI::App& parent, const Common& common) {
-  CLI::App* app = add_command(parent, "train", "train a model from your own data", "heed train run.toml --set train.max_steps=1000");
+  CLI::App* app = add_command(parent, "train", "train a model from your own data",
+                              "heed train run.toml --set train.max_steps=1000");
   const auto by_file = std::make_shared<Options>(), by_flags = std::make_shared<Options>();
   app->add_option("CONFIG", by_file->config_file, "a TOML file; a finished model holds its own as train.toml");
   add_run_flags(app, *by_file);
-  CLI::App* translate = add_command(*app, "translate", "a translator from parallel text",
-                                    "heed train translate --src train.en --tgt train.de --valid-src val.en --valid-tgt val.de --out MODEL");
+  CLI::App* translate = add_command(
+      *app, "translate", "a translator from parallel text",
+      "heed train translate --src train.en --tgt train.de --valid-src val.en --valid-tgt val.de --out MODEL");
   add_run_flags(translate, *by_flags);
   add_config_flags(translate, *by_flags);
   translate->callback([by_flags, &common] { run(*by_flags, common); });

@@ -47,9 +47,9 @@ void TrainProgress::on_step(const train::StepReport& r) {
   if (common_.quiet || !due(terminal_ ? 0.2 : 10)) return;
   const std::string left = r.seconds_left >= 0 ? ", " + duration_text(r.seconds_left) + " left" : "";
   const std::string line =
-      fmt::format("epoch {} ({:.0f} %), step {}: loss {:.3f}, perplexity {:.2f}, rate {:.2e}, {:.0f} tokens/s{}", r.epoch + 1,
-                  100.0 * static_cast<double>(r.batch) / static_cast<double>(r.batches), r.step, r.loss, r.perplexity,
-                  r.learning_rate, r.tokens_per_second, left);
+      fmt::format("epoch {} ({:.0f} %), step {}: loss {:.3f}, perplexity {:.2f}, rate {:.2e}, {:.0f} tokens/s{}",
+                  r.epoch + 1, 100.0 * static_cast<double>(r.batch) / static_cast<double>(r.batches), r.step, r.loss,
+                  r.perplexity, r.learning_rate, r.tokens_per_second, left);
   terminal_ ? live(line) : plain(line);
 }
 
@@ -60,8 +60,8 @@ void TrainProgress::on_validation(const train::ValidationReport& r) {
   }
   table_started_ = true;
   const auto score = [](double value) { return value < 0 ? std::string("-") : fmt::format("{:.2f}", value); };
-  plain(fmt::format("{:>8} {:>6} {:>8.4f} {:>11.2f} {:>7} {:>7}{}", r.step, r.epoch, r.loss, r.perplexity, score(r.bleu),
-                    score(r.chrf), r.best ? "  best" : ""));
+  plain(fmt::format("{:>8} {:>6} {:>8.4f} {:>11.2f} {:>7} {:>7}{}", r.step, r.epoch, r.loss, r.perplexity,
+                    score(r.bleu), score(r.chrf), r.best ? "  best" : ""));
   for (const train::SampleTranslation& s : r.samples) {
     plain(fmt::format("         {}\n      -> {}\n       = {}", s.source, s.translation, s.reference));
   }

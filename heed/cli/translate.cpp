@@ -15,7 +15,8 @@ namespace {
 
 struct Options {
   std::string model, input, output, prefix, long_lines = "split";
-  int64_t beam = 5, nbest = 1, max_length = 0, top_k = 0, samples = 1, batch_tokens = 8192, window = 1024, max_source = 512;
+  int64_t beam = 5, nbest = 1, max_length = 0, top_k = 0, samples = 1, batch_tokens = 8192, window = 1024,
+          max_source = 512;
   double length_penalty = 1, temperature = 1, top_p = 1;
   bool score = false, alignment = false, ids = false, sample = false;
 };
@@ -49,7 +50,8 @@ std::string pairs_text(const std::vector<tasks::WordPair>& pairs) {
 nlohmann::json to_json(const tasks::Translated& t, const Options& o) {
   nlohmann::json best = nlohmann::json::array();
   for (const tasks::TranslatedLine& line : t.best) {
-    nlohmann::json one{{"score", line.score}, {"log_probability", line.log_probability}, {"ids", line.ids}, {"ended", line.ended}};
+    nlohmann::json one{
+        {"score", line.score}, {"log_probability", line.log_probability}, {"ids", line.ids}, {"ended", line.ended}};
     if (!o.ids) one["text"] = line.text;
     if (o.alignment) one["alignment"] = line.alignment;
     best.push_back(std::move(one));
@@ -74,8 +76,9 @@ std::string to_text(const tasks::Translated& t, const Options& o) {
 void run(const Options& o, const Common& common) {
   const tasks::TranslateConfig config = config_of(o, common);
   TextLines lines(o.input);
-  const tasks::Translator translator = o.ids ? tasks::Translator{models::load_translator(o.model, {.for_running = true}), {}}
-                                             : tasks::Translator::open(o.model);
+  const tasks::Translator translator =
+      o.ids ? tasks::Translator{models::load_translator(o.model, {.for_running = true}), {}}
+            : tasks::Translator::open(o.model);
   TextOutput out(o.output);
   int64_t cut = 0;
   const auto next = [&](tasks::SourceLine& line, bool wait) {
@@ -83,21 +86,26 @@ void run(const Options& o, const Common& common) {
     if (input != decode::Input::kReady) return input;
     line.prefix = o.prefix;
     line.by_ids = o.ids;
-    if (o.ids) line.ids = parse_ids("[translate]", line.text, lines.number(), translator.model.config.source_vocabulary);
+    if (o.ids)
+      line.ids = parse_ids("[translate]", line.text, lines.number(), translator.model.config.source_vocabulary);
     return input;
   };
   translate_text(translator, config, next, [&](const tasks::Translated& t) {
     for (const tasks::TranslatedLine& line : t.best) cut += !line.ended;
-    out.write(common.json ? to_json(t, o).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n" : to_text(t, o));
+    out.write(common.json ? to_json(t, o).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
+                          : to_text(t, o));
   });
   out.finish();
-  if (cut > 0) message(common, fmt::format("{} translations reached the longest allowed length without an end (--max-length)", cut));
+  if (cut > 0)
+    message(common,
+            fmt::format("{} translations reached the longest allowed length without an end (--max-length)", cut));
 }
 
 }  // namespace
 
 void add_translate(CLI::App& parent, const Common& common) {
-  CLI::App* app = add_command(parent, "translate", "translate lines of text", "heed translate MODEL --beam 5 < in.txt > out.txt");
+  CLI::App* app =
+      add_command(parent, "translate", "translate lines of text", "heed translate MODEL --beam 5 < in.txt > out.txt");
   const auto o = std::make_shared<Options>();
   app->add_option("MODEL", o->model, "a model directory")->required();
   app->add_option("--input", o->input, "a file to read; standard input without it")->type_name("F");

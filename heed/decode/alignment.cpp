@@ -14,7 +14,8 @@ namespace {
 std::string weights_name(int64_t layer) { return fmt::format("decoder.layers.{}.cross_attn.weights", layer); }
 
 // Runs the finished sentence once more, and keeps what it looked at.
-nn::Trace traced(const models::EncoderDecoder& model, const std::vector<int32_t>& source, const std::vector<int32_t>& target) {
+nn::Trace traced(const models::EncoderDecoder& model, const std::vector<int32_t>& source,
+                 const std::vector<int32_t>& target) {
   const NoGrad no_grad;
   nn::Trace trace;
   nn::Context context;
@@ -53,7 +54,8 @@ double clarity(const Tensor& weights) {
 Tensor cross_weights(const models::EncoderDecoder& model, const std::vector<int32_t>& source,
                      const std::vector<int32_t>& target, const models::AlignmentHead& head) {
   if (target.empty()) return Tensor::zeros({0, static_cast<int64_t>(source.size())});
-  if (head.layer < 0 || head.layer >= model.config.decoder.layers || head.head < 0 || head.head >= model.config.decoder.heads) {
+  if (head.layer < 0 || head.layer >= model.config.decoder.layers || head.head < 0 ||
+      head.head >= model.config.decoder.heads) {
     fail("[alignment] head {} of layer {}: the decoder has {} layers of {}", head.head, head.layer,
          model.config.decoder.layers, model.config.decoder.heads);
   }

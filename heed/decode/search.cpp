@@ -38,8 +38,8 @@ std::vector<Continuation> BeamSearch::advance(std::span<const Candidates> of_eac
   std::vector<Choice> choices;
   for (size_t h = 0; h < of_each.size(); ++h) {
     for (size_t i = 0; i < of_each[h].ids.size() && of_each[h].ids[i] >= 0; ++i) {
-      choices.push_back({live_[h].log_probability + double{of_each[h].log_probs[i]},
-                         {static_cast<int64_t>(h), of_each[h].ids[i]}});
+      choices.push_back(
+          {live_[h].log_probability + double{of_each[h].log_probs[i]}, {static_cast<int64_t>(h), of_each[h].ids[i]}});
     }
   }
   // Stable: of equals the one from the better hypothesis.

@@ -51,7 +51,8 @@ void Translation::join(const std::vector<Request>& requests) {
   models::TokenBatch source;
   std::vector<int64_t> lengths;
   for (const Request& request : requests) {
-    if (request.source.empty()) fail("[translate] sentence {} has no tokens, expected at least its end", request.number);
+    if (request.source.empty())
+      fail("[translate] sentence {} has no tokens, expected at least its end", request.number);
     append(source.ids, request.source);
     lengths.push_back(static_cast<int64_t>(request.source.size()));
   }
@@ -125,8 +126,8 @@ Translation::Choices Translation::choose(const Tensor& logits) const {
   parallel_for(n, 1, [&](int64_t begin, int64_t end) {
     for (int64_t h = begin; h < end; ++h) {
       const Running& r = running_[static_cast<size_t>(h)];  // one hypothesis a sentence
-      const SampleKey key{config_.seed, static_cast<uint32_t>(r.request.number), static_cast<uint32_t>(r.request.sample),
-                          static_cast<uint32_t>(r.past[0].size())};
+      const SampleKey key{config_.seed, static_cast<uint32_t>(r.request.number),
+                          static_cast<uint32_t>(r.request.sample), static_cast<uint32_t>(r.past[0].size())};
       const Sampled sampled = sample_token({logits.data() + h * V, static_cast<size_t>(V)}, config_, key);
       choices.ids[static_cast<size_t>(h)] = sampled.id;
       choices.log_probs[static_cast<size_t>(h)] = sampled.log_prob;

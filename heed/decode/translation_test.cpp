@@ -1,6 +1,4 @@
 // What decoding must never depend on: the cache, neighbours in the batch, when a sentence joined, threads.
-#include "heed/decode/stream.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,6 +7,7 @@
 #include "heed/base/error.h"
 #include "heed/base/random.h"
 #include "heed/base/threads.h"
+#include "heed/decode/stream.h"
 #include "heed/kernels/top_k.h"
 
 namespace heed::decode {
@@ -37,7 +36,8 @@ std::vector<Request> sentences(int64_t count, uint64_t seed = 3) {
   for (int64_t i = 0; i < count; ++i) {
     Request request{.number = i, .source = {}};
     const uint64_t length = 1 + random.below(12);
-    for (uint64_t t = 0; t < length; ++t) request.source.push_back(3 + static_cast<int32_t>(random.below(kVocabulary - 3)));
+    for (uint64_t t = 0; t < length; ++t)
+      request.source.push_back(3 + static_cast<int32_t>(random.below(kVocabulary - 3)));
     request.source.push_back(0);
     requests.push_back(request);
   }
@@ -84,7 +84,8 @@ Hypothesis greedy_without_cache(const models::EncoderDecoder& model, const Reque
   while (static_cast<int64_t>(h.ids.size()) < limit) {
     const int64_t n = static_cast<int64_t>(prefix.size());
     const models::PairBatch batch{{request.source, Spans::dense(1, static_cast<int64_t>(request.source.size()))},
-                                  {prefix, Spans::dense(1, n)}, {}};
+                                  {prefix, Spans::dense(1, n)},
+                                  {}};
     const Tensor logits = model.logits(batch, {});
     float* row = logits.data() + (n - 1) * kVocabulary;
     row[1] = row[2] = -std::numeric_limits<float>::infinity();
@@ -122,8 +123,9 @@ TEST(Translation, NeighboursAndThreadsChangeNoBit) {
   const models::EncoderDecoder model = small_model();
   const std::vector<Request> requests = sentences(15);
   const int before = num_threads();
-  for (const SearchConfig& config : {SearchConfig{.beam = 1}, SearchConfig{.beam = 4, .nbest = 4},
-                                     SearchConfig{.beam = 1, .sample = true, .temperature = 0.8, .top_p = 0.9, .seed = 4}}) {
+  for (const SearchConfig& config :
+       {SearchConfig{.beam = 1}, SearchConfig{.beam = 4, .nbest = 4},
+        SearchConfig{.beam = 1, .sample = true, .temperature = 0.8, .top_p = 0.9, .seed = 4}}) {
     const Answers alone = translate(model, config, requests, 1);
     for (const int64_t at_once : {2, 7, 100}) expect_same(alone, translate(model, config, requests, at_once));
     for (const int threads : {1, 3}) {
@@ -177,7 +179,8 @@ TEST(Translation, ScoresAreTheModelsOwn) {
     for (const Hypothesis& h : best) {
       if (!h.ended) continue;
       const Request& request = requests[static_cast<size_t>(key.first)];
-      models::PairBatch batch{{request.source, Spans::dense(1, static_cast<int64_t>(request.source.size()))}, {}, h.ids};
+      models::PairBatch batch{
+          {request.source, Spans::dense(1, static_cast<int64_t>(request.source.size()))}, {}, h.ids};
       batch.labels.push_back(0);
       batch.target.ids.push_back(2);
       batch.target.ids.insert(batch.target.ids.end(), h.ids.begin(), h.ids.end());

@@ -20,8 +20,8 @@ void top_k_reference(const TopK& t) {
     for (int64_t j = 0; j < t.k; ++j) {
       const bool there = j < static_cast<int64_t>(ids.size());
       t.ids[row * t.k + j] = there ? ids[static_cast<size_t>(j)] : -1;
-      t.log_probs[row * t.k + j] = there ? log_probs[static_cast<size_t>(ids[static_cast<size_t>(j)])]
-                                         : -std::numeric_limits<float>::infinity();
+      t.log_probs[row * t.k + j] =
+          there ? log_probs[static_cast<size_t>(ids[static_cast<size_t>(j)])] : -std::numeric_limits<float>::infinity();
     }
   }
 }

@@ -24,9 +24,8 @@ struct Names {
     return list[0].second;
   }
 };
-constexpr Names<Family, 3> kFamilies{{{{Family::kEncoderDecoder, "encoder-decoder"},
-                                       {Family::kEncoder, "encoder"},
-                                       {Family::kDecoder, "decoder"}}}};
+constexpr Names<Family, 3> kFamilies{
+    {{{Family::kEncoderDecoder, "encoder-decoder"}, {Family::kEncoder, "encoder"}, {Family::kDecoder, "decoder"}}}};
 constexpr Names<nn::NormKind, 3> kNorms{
     {{{nn::NormKind::kLayer, "layer"}, {nn::NormKind::kRms, "rms"}, {nn::NormKind::kNone, "none"}}}};
 constexpr Names<nn::NormPlace, 2> kPlaces{{{{nn::NormPlace::kPre, "pre"}, {nn::NormPlace::kPost, "post"}}}};
@@ -254,8 +253,8 @@ ModelConfig from_heed_json(const nlohmann::json& from, const std::string& where)
 
 bool fits_marian(const ModelConfig& c) {
   const nn::StackConfig &e = c.encoder, &d = c.decoder;
-  return c.family == Family::kEncoderDecoder && c.vocabulary > 0 && c.tie_embeddings && fits_marian(e) && fits_marian(d) &&
-         e.activation == d.activation && e.positions.max_length == d.positions.max_length &&
+  return c.family == Family::kEncoderDecoder && c.vocabulary > 0 && c.tie_embeddings && fits_marian(e) &&
+         fits_marian(d) && e.activation == d.activation && e.positions.max_length == d.positions.max_length &&
          e.dropout.residual == d.dropout.residual && e.dropout.embedding == e.dropout.residual &&
          d.dropout.embedding == d.dropout.residual && e.dropout.attention == d.dropout.attention &&
          e.dropout.activation == d.dropout.activation;
@@ -263,39 +262,39 @@ bool fits_marian(const ModelConfig& c) {
 
 nlohmann::json marian_json(const ModelConfig& c) {
   const nn::StackConfig &e = c.encoder, &d = c.decoder;
-  return {{"model_type", "marian"},
-          {"architectures", {"MarianMTModel"}},
-          {"is_encoder_decoder", true},
-          {"vocab_size", c.source_vocabulary},
-          {"decoder_vocab_size", c.vocabulary},
-          {"share_encoder_decoder_embeddings", c.share_source},
-          {"tie_word_embeddings", true},
-          {"scale_embedding", c.scale_embedding},
-          {"static_position_embeddings", true},
-          {"normalize_before", false},
-          {"normalize_embedding", false},
-          {"add_final_layer_norm", false},
-          {"d_model", d.d_model},
-          {"encoder_layers", e.layers},
-          {"decoder_layers", d.layers},
-          {"encoder_attention_heads", e.heads},
-          {"decoder_attention_heads", d.heads},
-          {"encoder_ffn_dim", e.d_ff},
-          {"decoder_ffn_dim", d.d_ff},
-          {"activation_function", kActivations.name(d.activation)},
-          {"max_position_embeddings", d.positions.max_length},
-          {"dropout", d.dropout.residual},
-          {"attention_dropout", d.dropout.attention},
-          {"activation_dropout", d.dropout.activation},
-          {"decoder_start_token_id", c.tokens.start},
-          {"eos_token_id", c.tokens.eos},
-          {"forced_eos_token_id", c.tokens.eos},
-          {"pad_token_id", c.tokens.pad},
-          {"bos_token_id", nullptr},
-          {"dtype", "float32"},
-          {"heed", {{"unk_token_id", c.tokens.unk},
-                    {"alignment_layer", c.alignment.layer},
-                    {"alignment_head", c.alignment.head}}}};
+  return {
+      {"model_type", "marian"},
+      {"architectures", {"MarianMTModel"}},
+      {"is_encoder_decoder", true},
+      {"vocab_size", c.source_vocabulary},
+      {"decoder_vocab_size", c.vocabulary},
+      {"share_encoder_decoder_embeddings", c.share_source},
+      {"tie_word_embeddings", true},
+      {"scale_embedding", c.scale_embedding},
+      {"static_position_embeddings", true},
+      {"normalize_before", false},
+      {"normalize_embedding", false},
+      {"add_final_layer_norm", false},
+      {"d_model", d.d_model},
+      {"encoder_layers", e.layers},
+      {"decoder_layers", d.layers},
+      {"encoder_attention_heads", e.heads},
+      {"decoder_attention_heads", d.heads},
+      {"encoder_ffn_dim", e.d_ff},
+      {"decoder_ffn_dim", d.d_ff},
+      {"activation_function", kActivations.name(d.activation)},
+      {"max_position_embeddings", d.positions.max_length},
+      {"dropout", d.dropout.residual},
+      {"attention_dropout", d.dropout.attention},
+      {"activation_dropout", d.dropout.activation},
+      {"decoder_start_token_id", c.tokens.start},
+      {"eos_token_id", c.tokens.eos},
+      {"forced_eos_token_id", c.tokens.eos},
+      {"pad_token_id", c.tokens.pad},
+      {"bos_token_id", nullptr},
+      {"dtype", "float32"},
+      {"heed",
+       {{"unk_token_id", c.tokens.unk}, {"alignment_layer", c.alignment.layer}, {"alignment_head", c.alignment.head}}}};
 }
 
 nlohmann::json marian_generation_json(const ModelConfig& c) {
@@ -315,8 +314,9 @@ ModelConfig from_marian_json(const nlohmann::json& from, const std::string& wher
   c.encoder = marian_stack(f, "encoder");
   c.decoder = marian_stack(f, "decoder");
   c.source_vocabulary = f.whole("vocab_size");
-  c.vocabulary = from.contains("decoder_vocab_size") && !from["decoder_vocab_size"].is_null() ? f.whole("decoder_vocab_size")
-                                                                                            : c.source_vocabulary;
+  c.vocabulary = from.contains("decoder_vocab_size") && !from["decoder_vocab_size"].is_null()
+                     ? f.whole("decoder_vocab_size")
+                     : c.source_vocabulary;
   c.share_source = f.flag("share_encoder_decoder_embeddings", true);
   c.scale_embedding = f.flag("scale_embedding", false);
   c.output_bias = true;

@@ -147,19 +147,20 @@ ModelConfig read_config(const std::string& folder) {
 void load_weights(const std::string& folder, const EncoderDecoder& model) {
   const std::string path = inside(folder, kWeights);
   if (!fs::exists(path) && fs::exists(inside(folder, "pytorch_model.bin"))) {
-    fail_file("[model] '{}' has only pytorch_model.bin: expected {}, which transformers writes by save_pretrained", folder,
-              kWeights);
+    fail_file("[model] '{}' has only pytorch_model.bin: expected {}, which transformers writes by save_pretrained",
+              folder, kWeights);
   }
   const SafeTensors file = SafeTensors::open(path);
   const ModelConfig& c = model.config;
   const bool marian = model_type(c) == "marian";
-  read_weights(file, "[model] '" + path + "'", model.parameters, marian ? marian_names(c) : heed_names(), ignored_names(c),
-               c.decoder.weights_in_out);
+  read_weights(file, "[model] '" + path + "'", model.parameters, marian ? marian_names(c) : heed_names(),
+               ignored_names(c), c.decoder.weights_in_out);
 }
 
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options) {
   ModelConfig config = read_config(folder);
-  if (config.family != Family::kEncoderDecoder) fail_file("[model] '{}' is no translator: expected an encoder and a decoder", folder);
+  if (config.family != Family::kEncoderDecoder)
+    fail_file("[model] '{}' is no translator: expected an encoder and a decoder", folder);
   config.encoder.weights_in_out = config.decoder.weights_in_out = options.for_running;
   EncoderDecoder model(config, std::nullopt);
   model.parameters.allocate_for_loading();

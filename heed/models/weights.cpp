@@ -16,9 +16,12 @@ struct Replacement {
 };
 // In this order: the longer names first.
 constexpr Replacement kMarianParts[] = {
-    {".self_attn_norm.", ".self_attn_layer_norm."}, {".cross_attn_norm.", ".encoder_attn_layer_norm."},
-    {".feed_forward_norm.", ".final_layer_norm."},  {".cross_attn.", ".encoder_attn."},
-    {".feed_forward.up_proj.", ".fc1."},            {".feed_forward.down_proj.", ".fc2."},
+    {".self_attn_norm.", ".self_attn_layer_norm."},
+    {".cross_attn_norm.", ".encoder_attn_layer_norm."},
+    {".feed_forward_norm.", ".final_layer_norm."},
+    {".cross_attn.", ".encoder_attn."},
+    {".feed_forward.up_proj.", ".fc1."},
+    {".feed_forward.down_proj.", ".fc2."},
 };
 
 std::string marian_layer_name(std::string name) {
@@ -45,7 +48,8 @@ struct Faults {
 
   static std::string some(const char* what, const std::vector<std::string>& names) {
     constexpr size_t kShown = 5;
-    const std::vector<std::string> shown(names.begin(), names.begin() + static_cast<int64_t>(std::min(kShown, names.size())));
+    const std::vector<std::string> shown(names.begin(),
+                                         names.begin() + static_cast<int64_t>(std::min(kShown, names.size())));
     const std::string more = names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "";
     return fmt::format("; {} {}: {}{}", names.size(), what, fmt::join(shown, ", "), more);
   }
@@ -103,7 +107,8 @@ void read_weights(const SafeTensors& file, const std::string& where, const nn::P
   for (const nn::Parameter& p : parameters.list()) {
     const StoredAs stored = naming(p.name);
     expected.insert(stored.names.begin(), stored.names.end());
-    const auto name = std::find_if(stored.names.begin(), stored.names.end(), [&](const auto& n) { return file.contains(n); });
+    const auto name =
+        std::find_if(stored.names.begin(), stored.names.end(), [&](const auto& n) { return file.contains(n); });
     if (name == stored.names.end()) {
       if (!stored.may_be_missing) faults.missing.push_back(stored.names[0]);
       if (stored.may_be_missing) std::fill_n(p.tensor.data(), p.tensor.numel(), 0.0f);

@@ -11,9 +11,9 @@ namespace heed::nn {
 
 // What a step reads and writes, the same rows in every layer.
 struct CacheRows {
-  Spans seen;                                            // keys that each sequence of the step sees
-  std::shared_ptr<const std::vector<int32_t>> where;     // their rows in the pool, sequence after sequence
-  std::vector<int32_t> added;                            // where the keys and values of the step's own tokens go
+  Spans seen;                                         // keys that each sequence of the step sees
+  std::shared_ptr<const std::vector<int32_t>> where;  // their rows in the pool, sequence after sequence
+  std::vector<int32_t> added;                         // where the keys and values of the step's own tokens go
 };
 
 // One layer of it.

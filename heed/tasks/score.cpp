@@ -12,7 +12,8 @@ class Scorer {
 
   void add(const TextPair& pair) {
     const models::TokenIds& ids = t_.model.config.tokens;
-    std::vector<int32_t> source = t_.tokenizers.source->encode(pair.source), target = t_.tokenizers.target->encode(pair.target);
+    std::vector<int32_t> source = t_.tokenizers.source->encode(pair.source),
+                         target = t_.tokenizers.target->encode(pair.target);
     source.push_back(ids.eos), target.push_back(ids.eos);
     const int64_t n = static_cast<int64_t>(std::max(source.size(), target.size()));
     if (tokens_ + n > most_) flush();
@@ -56,7 +57,8 @@ class Scorer {
 
 }  // namespace
 
-std::vector<PairScore> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs, int64_t batch_tokens) {
+std::vector<PairScore> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs,
+                                   int64_t batch_tokens) {
   Scorer scorer(translator, batch_tokens);
   for (const TextPair& pair : pairs) scorer.add(pair);
   return scorer.scores();

@@ -13,6 +13,7 @@ struct TextPair {
   std::string source, target;
 };
 // In the order of the pairs; the same bits whatever stands beside a pair.
-std::vector<PairScore> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs, int64_t batch_tokens = 4096);
+std::vector<PairScore> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs,
+                                   int64_t batch_tokens = 4096);
 
 }  // namespace heed::tasks

@@ -195,7 +195,8 @@ std::vector<std::string> translate(const TranslatorView& translator, const std::
   return translations;
 }
 
-std::vector<std::vector<int32_t>> split_source(const std::vector<int32_t>& ids, const text::Tokenizer& tokenizer, int64_t most) {
+std::vector<std::vector<int32_t>> split_source(const std::vector<int32_t>& ids, const text::Tokenizer& tokenizer,
+                                               int64_t most) {
   std::vector<std::vector<int32_t>> parts;
   size_t begin = 0;
   while (ids.size() - begin > static_cast<size_t>(most)) {
@@ -214,8 +215,9 @@ std::vector<std::vector<int32_t>> split_source(const std::vector<int32_t>& ids, 
   return parts;
 }
 
-std::vector<WordPair> word_alignment(const Tensor& weights, const std::vector<int32_t>& source, const text::Tokenizer& source_pieces,
-                                     const std::vector<int32_t>& target, const text::Tokenizer& target_pieces) {
+std::vector<WordPair> word_alignment(const Tensor& weights, const std::vector<int32_t>& source,
+                                     const text::Tokenizer& source_pieces, const std::vector<int32_t>& target,
+                                     const text::Tokenizer& target_pieces) {
   std::vector<WordPair> pairs;
   if (source.size() < 2 || target.empty()) return pairs;
   const std::vector<int32_t> words(source.begin(), source.end() - 1);  // eos is no word

@@ -23,7 +23,8 @@ struct TranslatorView {
   const models::EncoderDecoder& model;
   const text::TokenizerPair& tokenizers;
   TranslatorView(const models::EncoderDecoder& m, const text::TokenizerPair& t) : model(m), tokenizers(t) {}
-  TranslatorView(const Translator& t) : model(t.model), tokenizers(t.tokenizers) {}  // NOLINT(google-explicit-constructor)
+  TranslatorView(const Translator& t)
+      : model(t.model), tokenizers(t.tokenizers) {}  // NOLINT(google-explicit-constructor)
 };
 
 enum class LongLines { kSplit, kRefuse };
@@ -68,9 +69,11 @@ std::vector<std::string> translate(const TranslatorView& translator, const std::
                                    const TranslateConfig& config = {});
 
 // Pieces of at most `most` ids: at the ends of sentences where there are any, else between words. Joined they are the whole.
-std::vector<std::vector<int32_t>> split_source(const std::vector<int32_t>& ids, const text::Tokenizer& tokenizer, int64_t most);
+std::vector<std::vector<int32_t>> split_source(const std::vector<int32_t>& ids, const text::Tokenizer& tokenizer,
+                                               int64_t most);
 // Of each word of the translation the source word that its pieces looked at most.
-std::vector<WordPair> word_alignment(const Tensor& weights, const std::vector<int32_t>& source, const text::Tokenizer& source_pieces,
-                                     const std::vector<int32_t>& target, const text::Tokenizer& target_pieces);
+std::vector<WordPair> word_alignment(const Tensor& weights, const std::vector<int32_t>& source,
+                                     const text::Tokenizer& source_pieces, const std::vector<int32_t>& target,
+                                     const text::Tokenizer& target_pieces);
 
 }  // namespace heed::tasks

@@ -57,7 +57,8 @@ const StoredTensor& array_of(const SafeTensors& file, const std::string& name, i
   if (!file.contains(name)) fail_file("[checkpoint] '{}' lacks '{}'", path, name);
   const StoredTensor& tensor = file.find(name);
   if (tensor.dtype != StoredType::kF32 || tensor.elements() != size) {
-    fail_file("[checkpoint] '{}': '{}' has {} numbers, expected {}: it is of another model", path, name, tensor.elements(), size);
+    fail_file("[checkpoint] '{}': '{}' has {} numbers, expected {}: it is of another model", path, name,
+              tensor.elements(), size);
   }
   return tensor;
 }
@@ -86,14 +87,17 @@ std::vector<CheckpointFile> checkpoints_in(const std::string& folder) {
   return found;
 }
 
-void write_checkpoint(const std::string& path, const RunState& state, const RunArrays& arrays, const std::string& identity) {
+void write_checkpoint(const std::string& path, const RunState& state, const RunArrays& arrays,
+                      const std::string& identity) {
   json fields = json::object();
   state_fields(state, [&](const char* key, const auto& value) { fields[key] = value; });
-  std::vector<TensorToWrite> tensors{{"weights", StoredType::kF32, {arrays.size}, bytes_of(arrays.weights, arrays.size)}};
+  std::vector<TensorToWrite> tensors{
+      {"weights", StoredType::kF32, {arrays.size}, bytes_of(arrays.weights, arrays.size)}};
   for (size_t i = 0; i < arrays.moments.size(); ++i) {
     tensors.push_back({moment_name(i), StoredType::kF32, {arrays.size}, bytes_of(arrays.moments[i], arrays.size)});
   }
-  if (arrays.average) tensors.push_back({"average", StoredType::kF32, {arrays.size}, bytes_of(arrays.average, arrays.size)});
+  if (arrays.average)
+    tensors.push_back({"average", StoredType::kF32, {arrays.size}, bytes_of(arrays.average, arrays.size)});
   write_safetensors(path, tensors, {{kStateKey, fields.dump()}, {kIdentityKey, identity}});
 }
 
@@ -104,7 +108,8 @@ RunState read_checkpoint(const std::string& path, const RunArrays& arrays, const
     fail_file("[checkpoint] '{}' is of another model or other data", path);
   }
   const RunState state = parse_state(file, path);
-  std::vector<std::pair<float*, const StoredTensor*>> all{{arrays.weights, &array_of(file, "weights", arrays.size, path)}};
+  std::vector<std::pair<float*, const StoredTensor*>> all{
+      {arrays.weights, &array_of(file, "weights", arrays.size, path)}};
   for (size_t i = 0; i < arrays.moments.size(); ++i) {
     all.emplace_back(arrays.moments[i], &array_of(file, moment_name(i), arrays.size, path));
   }

@@ -10,12 +10,12 @@ namespace heed::train {
 
 // Where a run is.
 struct RunState {
-  int64_t step = 0;            // updates done
+  int64_t step = 0;              // updates done
   int64_t epoch = 0, batch = 0;  // the next batch
-  int64_t tokens = 0;          // of source and target so far
-  int64_t skipped = 0;         // steps whose loss was no number
-  double seconds = 0;          // of training
-  int64_t metrics_bytes = 0;   // of the log that belong to the steps so far
+  int64_t tokens = 0;            // of source and target so far
+  int64_t skipped = 0;           // steps whose loss was no number
+  double seconds = 0;            // of training
+  int64_t metrics_bytes = 0;     // of the log that belong to the steps so far
   // Validation.
   double best = 0;
   int64_t best_step = -1, validations_since_best = 0;
@@ -41,7 +41,8 @@ std::vector<CheckpointFile> checkpoints_in(const std::string& folder);
 std::string checkpoint_path(const std::string& folder, int64_t step, CheckpointKind kind);
 
 // identity: what must be the same on resume (shape of the model, data); given back as it was.
-void write_checkpoint(const std::string& path, const RunState& state, const RunArrays& arrays, const std::string& identity);
+void write_checkpoint(const std::string& path, const RunState& state, const RunArrays& arrays,
+                      const std::string& identity);
 // Checks everything before it writes a number into the arrays.
 RunState read_checkpoint(const std::string& path, const RunArrays& arrays, const std::string& identity);
 // The weights alone (of the average where one is kept), added to `sum`.

@@ -63,7 +63,9 @@ std::vector<ConfigField> config_fields(TrainConfig& c) {
       {"text.tokenizer", &c.text.tokenizer, "bpe, unigram, word, char or byte", text::tokenizer_kind_names()},
       {"text.vocabulary", &c.text.vocabulary, "size of the vocabulary; 0: by the data", {}, 0, 1 << 24},
       {"text.joint", &c.text.joint, "one vocabulary for both languages"},
-      {"text.normalization", &c.text.normalization, "of the text, by SentencePiece's name",
+      {"text.normalization",
+       &c.text.normalization,
+       "of the text, by SentencePiece's name",
        {"identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"}},
       {"model.preset", &c.model.preset, "auto, tiny, small or base", kTranslatorPresets},
       {"model.encoder_layers", &c.model.encoder_layers, "", {}, 0, 1000},
@@ -73,7 +75,9 @@ std::vector<ConfigField> config_fields(TrainConfig& c) {
       {"model.heads", &c.model.heads, "of every attention", {}, 0, 1 << 14},
       {"model.norm_place", &c.model.norm_place, "post (the paper) or pre", {"", "post", "pre"}},
       {"model.activation", &c.model.activation, "relu, gelu or silu", {"", "relu", "gelu", "silu"}},
-      {"model.positions", &c.model.positions, "sinusoidal, learned, rotary, alibi, t5 or none",
+      {"model.positions",
+       &c.model.positions,
+       "sinusoidal, learned, rotary, alibi, t5 or none",
        {"", "sinusoidal", "learned", "rotary", "alibi", "t5", "none"}},
       {"model.dropout", &c.model.dropout, "on residuals and embeddings", {}, -1, 0.999},
       {"model.attention_dropout", &c.model.attention_dropout, "on attention weights", {}, -1, 0.999},
@@ -97,8 +101,12 @@ std::vector<ConfigField> config_fields(TrainConfig& c) {
       {"train.warmup", &c.train.warmup, "steps; 0: the preset's"},
       {"train.precision", &c.train.precision, "of the products: f32, bf16 or auto", {"auto", "f32", "bf16"}},
       {"train.average_decay", &c.train.average_decay, "of a moving average of the weights; 0: none", {}, 0, 0.9999999},
-      {"train.average_last", &c.train.average_last, "the model is the mean of the last so many checkpoints; 0: the best",
-       {}, 0, 1000},
+      {"train.average_last",
+       &c.train.average_last,
+       "the model is the mean of the last so many checkpoints; 0: the best",
+       {},
+       0,
+       1000},
       {"train.bad_loss", &c.train.bad_loss, "when a loss is no number: skip the step or stop", {"skip", "stop"}},
       {"train.seed", &c.train.seed, "of everything random"},
       {"valid.every", &c.valid.every, "steps; 0: once an epoch"},
@@ -141,7 +149,9 @@ models::ModelConfig model_config(const TrainConfig& config, int64_t source_vocab
 OptimizerConfig optimizer_config(const TrainConfig& config) {
   const TrainConfig::Run& t = config.train;
   OptimizerConfig o;
-  o.kind = t.optimizer == "sgd" ? OptimizerKind::kSgd : t.optimizer == "adamw" ? OptimizerKind::kAdamW : OptimizerKind::kAdam;
+  o.kind = t.optimizer == "sgd"     ? OptimizerKind::kSgd
+           : t.optimizer == "adamw" ? OptimizerKind::kAdamW
+                                    : OptimizerKind::kAdam;
   o.beta1 = static_cast<float>(t.beta1), o.beta2 = static_cast<float>(t.beta2), o.eps = static_cast<float>(t.eps);
   o.momentum = static_cast<float>(t.beta1);
   o.weight_decay = static_cast<float>(t.weight_decay);
@@ -186,7 +196,8 @@ std::string resolve_config(TrainConfig& c, const DataSize& size) {
   fill(c.train.learning_rate, p.learning_rate);
   if (c.train.warmup == 0) c.train.warmup = p.warmup;
   // About sixteen bytes of text a piece: what a small corpus can fill.
-  if (c.text.vocabulary == 0) c.text.vocabulary = std::clamp<int64_t>(size.bytes / 400 / 1000 * 1000, 1000, p.vocabulary);
+  if (c.text.vocabulary == 0)
+    c.text.vocabulary = std::clamp<int64_t>(size.bytes / 400 / 1000 * 1000, 1000, p.vocabulary);
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
     c.train.max_epochs = 100;
     if (c.valid.patience == 0) c.valid.patience = 10;

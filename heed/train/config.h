@@ -45,13 +45,13 @@ struct TrainConfig {
     double learning_rate = 0, minimum_rate = 0;
     int64_t warmup = 0;
     std::string precision = "auto";
-    double average_decay = 0;      // of a moving average of the weights; 0: none
-    int64_t average_last = 0;      // the finished model is the mean of so many checkpoints; 0: the best one
+    double average_decay = 0;       // of a moving average of the weights; 0: none
+    int64_t average_last = 0;       // the finished model is the mean of so many checkpoints; 0: the best one
     std::string bad_loss = "skip";  // a loss that is no number: skip the step, or stop
     int64_t seed = 1;
   } train;
   struct Valid {
-    int64_t every = 0;  // steps; 0: once an epoch
+    int64_t every = 0;            // steps; 0: once an epoch
     std::string metric = "bleu";  // picks the best checkpoint: bleu, chrf or loss
     int64_t patience = 0;         // validations without a better one before it stops; 0: never
     int64_t beam = 1, samples = 3, max_sentences = 2000;

@@ -28,7 +28,8 @@ std::vector<std::string> keys_of(const std::vector<ConfigField>& fields) {
 
 std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
-const ConfigField& find_field(const std::vector<ConfigField>& fields, const std::string& key, const std::string& where) {
+const ConfigField& find_field(const std::vector<ConfigField>& fields, const std::string& key,
+                              const std::string& where) {
   for (const ConfigField& field : fields) {
     if (field.key == key || (key.find('.') == std::string::npos && last_part(field.key) == key)) return field;
   }
@@ -188,7 +189,8 @@ void set_field(const ConfigField& field, const std::string& value, const std::st
 void check_config(TrainConfig& config) {
   for (const ConfigField& field : config_fields(config)) {
     const std::string where = "this run";
-    if (const auto* number = std::get_if<int64_t*>(&field.value)) check_number(where, field, static_cast<double>(**number));
+    if (const auto* number = std::get_if<int64_t*>(&field.value))
+      check_number(where, field, static_cast<double>(**number));
     if (const auto* number = std::get_if<double*>(&field.value)) check_number(where, field, **number);
     if (const auto* name = std::get_if<std::string*>(&field.value)) check_choice(where, field, **name);
   }
@@ -196,8 +198,10 @@ void check_config(TrainConfig& config) {
   if (d.tsv.empty() && (d.src.empty() || d.tgt.empty())) {
     fail("[config] no sentences to train with: expected data.src and data.tgt (--src F --tgt F), or data.tsv");
   }
-  if (!d.tsv.empty() && (!d.src.empty() || !d.tgt.empty())) fail("[config] both data.tsv and data.src or data.tgt: expected one of them");
-  if (d.valid_src.empty() != d.valid_tgt.empty()) fail("[config] data.valid_src and data.valid_tgt go together: one is missing");
+  if (!d.tsv.empty() && (!d.src.empty() || !d.tgt.empty()))
+    fail("[config] both data.tsv and data.src or data.tgt: expected one of them");
+  if (d.valid_src.empty() != d.valid_tgt.empty())
+    fail("[config] data.valid_src and data.valid_tgt go together: one is missing");
   if (config.save.out.empty()) fail("[config] nowhere to write: expected save.out (--out MODEL)");
 }
 

@@ -68,8 +68,8 @@ std::string draw(const Panel& panel, double top) {
       svg += fmt::format("{:.1f},{:.1f} ", kLeft + kWidth * xs.share(c.x[i]), top + kHeight * (1 - ys.share(c.y[i])));
     }
     svg += "'/>\n";
-    svg += fmt::format("<text x='{:.1f}' y='{}' class='number' text-anchor='end' fill='{}'>{}</text>\n", legend, top - 10,
-                       c.color, c.label);
+    svg += fmt::format("<text x='{:.1f}' y='{}' class='number' text-anchor='end' fill='{}'>{}</text>\n", legend,
+                       top - 10, c.color, c.label);
     legend -= 110;
   }
   return svg;

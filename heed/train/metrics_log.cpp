@@ -45,14 +45,24 @@ void MetricsLog::add_line(const std::string& line) {
 }
 
 void MetricsLog::add(const StepReport& r) {
-  add_line(json{{"step", r.step}, {"epoch", r.epoch}, {"loss", number(r.loss)}, {"perplexity", number(r.perplexity)},
-                {"learning_rate", r.learning_rate}, {"gradient_norm", number(r.gradient_norm)},
-                {"tokens_per_second", number(r.tokens_per_second)}, {"seconds", r.seconds}}.dump());
+  add_line(json{{"step", r.step},
+                {"epoch", r.epoch},
+                {"loss", number(r.loss)},
+                {"perplexity", number(r.perplexity)},
+                {"learning_rate", r.learning_rate},
+                {"gradient_norm", number(r.gradient_norm)},
+                {"tokens_per_second", number(r.tokens_per_second)},
+                {"seconds", r.seconds}}
+               .dump());
 }
 
 void MetricsLog::add(const ValidationReport& r) {
-  json line{{"step", r.step}, {"epoch", r.epoch}, {"valid_loss", number(r.loss)},
-            {"valid_perplexity", number(r.perplexity)}, {"best", r.best}, {"seconds", r.seconds}};
+  json line{{"step", r.step},
+            {"epoch", r.epoch},
+            {"valid_loss", number(r.loss)},
+            {"valid_perplexity", number(r.perplexity)},
+            {"best", r.best},
+            {"seconds", r.seconds}};
   if (r.bleu >= 0) line["bleu"] = r.bleu, line["chrf"] = r.chrf;
   for (const SampleTranslation& s : r.samples) {
     line["samples"].push_back({{"source", s.source}, {"reference", s.reference}, {"translation", s.translation}});

@@ -32,5 +32,4 @@ class MetricsLog {
   int64_t bytes_ = 0;
 };
 
-
 }  // namespace heed::train

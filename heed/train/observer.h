@@ -9,8 +9,8 @@ namespace heed::train {
 
 struct StepReport {
   int64_t step = 0, epoch = 0, batch = 0, batches = 0;  // of the epoch
-  double loss = 0;        // smoothed labels, per token
-  double perplexity = 0;  // of the plain labels
+  double loss = 0;                                      // smoothed labels, per token
+  double perplexity = 0;                                // of the plain labels
   double learning_rate = 0, gradient_norm = 0;
   double tokens_per_second = 0;  // source and target, lately
   double seconds = 0;            // of training so far

@@ -73,7 +73,8 @@ void prepare(const TrainConfig& config, const Paths& paths, Observer& observer) 
     if (content_of(mark) != fingerprint) fail("[train] the data changed since the run was saved: see '{}'", mark);
     return;
   }
-  observer.on_message(fmt::format("training the {} tokenizer, {} pieces", config.text.tokenizer, config.text.vocabulary));
+  observer.on_message(
+      fmt::format("training the {} tokenizer, {} pieces", config.text.tokenizer, config.text.vocabulary));
   const text::TrainedTokenizers trained = text::train_tokenizers(
       tokenizer_config(config), side_of(config, false, observer), side_of(config, true, observer));
   for (const auto& [name, content] : trained.files) write_file_atomically(paths.in_model(name.c_str()), content);
@@ -86,7 +87,8 @@ void prepare(const TrainConfig& config, const Paths& paths, Observer& observer) 
         data::build_store(paths.in_training(valid ? "valid.pairs" : "train.pairs"), lines, trained.pair, limits,
                           [&](double share) { observer.on_progress("tokenizing", share); });
     if (report.too_long.count > 0) {
-      observer.on_message(fmt::format("{} pairs are longer than {} tokens: left out", report.too_long.count, limits.max_length));
+      observer.on_message(
+          fmt::format("{} pairs are longer than {} tokens: left out", report.too_long.count, limits.max_length));
     }
   }
   write_file_atomically(mark, fingerprint);
@@ -133,7 +135,8 @@ Forecast forecast(Trainer& trainer, const TrainConfig& config, const RunData& da
 }
 
 // Steps on, and once more from a checkpoint of the middle: the same bits, or an error.
-void verify(Trainer& trainer, const TrainConfig& config, const RunData& data, const RunFolder& folder, Observer& observer) {
+void verify(Trainer& trainer, const TrainConfig& config, const RunData& data, const RunFolder& folder,
+            Observer& observer) {
   constexpr int kSteps = 5;
   const std::string path = folder.training() + "/verify.safetensors";
   for (int i = 0; i < kSteps; ++i) trainer.step();
@@ -149,10 +152,12 @@ void verify(Trainer& trainer, const TrainConfig& config, const RunData& data, co
   bool same = std::memcmp(a.weights, b.weights, bytes) == 0;
   for (size_t i = 0; i < a.moments.size(); ++i) same = same && std::memcmp(a.moments[i], b.moments[i], bytes) == 0;
   if (a.average) same = same && std::memcmp(a.average, b.average, bytes) == 0;
-  if (!same) fail("[train] --verify-resume: the resumed run differs from the one that went on, after {} steps", 2 * kSteps);
-  observer.on_message(fmt::format("resume verified: stopped after step {}, resumed, and at step {} all {} numbers are the same bits",
-                                  trainer.state().step - kSteps, trainer.state().step,
-                                  a.size * static_cast<int64_t>(1 + a.moments.size() + (a.average ? 1 : 0))));
+  if (!same)
+    fail("[train] --verify-resume: the resumed run differs from the one that went on, after {} steps", 2 * kSteps);
+  observer.on_message(
+      fmt::format("resume verified: stopped after step {}, resumed, and at step {} all {} numbers are the same bits",
+                  trainer.state().step - kSteps, trainer.state().step,
+                  a.size * static_cast<int64_t>(1 + a.moments.size() + (a.average ? 1 : 0))));
 }
 
 }  // namespace
@@ -188,7 +193,8 @@ RunResult run_training(TrainConfig config, const RunOptions& options, Observer& 
   const RunData data = open_data(config, paths);
   const RunFolder folder{paths.model};
   Trainer trainer(config, data, folder, observer);
-  if (options.resume && trainer.resume()) observer.on_message(fmt::format("resumed after step {}", trainer.state().step));
+  if (options.resume && trainer.resume())
+    observer.on_message(fmt::format("resumed after step {}", trainer.state().step));
   if (started) started(config, forecast(trainer, config, data));
   if (options.verify_resume) verify(trainer, config, data, folder, observer);
   RunResult result;

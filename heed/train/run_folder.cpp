@@ -18,9 +18,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const std::set<std::string> kMayChange = {"train.max_steps",  "train.max_epochs", "train.max_minutes",
-                                          "valid.patience",   "valid.samples",    "save.keep",
-                                          "save.tensorboard", "save.out"};
+const std::set<std::string> kMayChange = {"train.max_steps", "train.max_epochs", "train.max_minutes", "valid.patience",
+                                          "valid.samples",   "save.keep",        "save.tensorboard",  "save.out"};
 
 std::string text_of(const ConfigField& field) {
   return std::visit(
@@ -54,18 +53,20 @@ FolderLock::FolderLock(const std::string& folder) {
   const std::string path = folder + "/lock";
   file_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!file_) fail_file("[train] cannot write in '{}': {}", folder, std::strerror(errno));
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0) fail_file("[train] '{}' is in use by another process that trains", folder);
+  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
+    fail_file("[train] '{}' is in use by another process that trains", folder);
 }
 
 void make_fresh(const std::string& model, bool overwrite) {
   std::error_code error;
-  if (fs::exists(model, error) && !fs::is_directory(model, error)) fail_file("[train] '{}' is a file, expected a folder", model);
+  if (fs::exists(model, error) && !fs::is_directory(model, error))
+    fail_file("[train] '{}' is a file, expected a folder", model);
   if (fs::exists(model, error) && !fs::is_empty(model, error)) {
     if (!overwrite) fail("[train] '{}' exists already: --resume goes on with it, --overwrite replaces it", model);
     for (const char* name :
-         {"training", "config.json", "generation_config.json", "model.safetensors", "source.spm", "target.spm", "vocab.json",
-          "target_vocab.json", "tokenizer_config.json", "special_tokens_map.json", "byte_tokenizer.json", "train.toml",
-          "metrics.jsonl", "curves.svg"}) {
+         {"training", "config.json", "generation_config.json", "model.safetensors", "source.spm", "target.spm",
+          "vocab.json", "target_vocab.json", "tokenizer_config.json", "special_tokens_map.json", "byte_tokenizer.json",
+          "train.toml", "metrics.jsonl", "curves.svg"}) {
       fs::remove_all(fs::path(model) / name, error);
     }
   }
@@ -79,7 +80,8 @@ void check_same_run(const TrainConfig& before, const TrainConfig& now) {
   std::vector<std::string> changed;
   for (size_t i = 0; i < was.size(); ++i) {
     const std::string left = text_of(was[i]), right = text_of(is[i]);
-    if (left != right && !kMayChange.count(was[i].key)) changed.push_back(fmt::format("{} was {}, is {}", was[i].key, left, right));
+    if (left != right && !kMayChange.count(was[i].key))
+      changed.push_back(fmt::format("{} was {}, is {}", was[i].key, left, right));
   }
   if (!changed.empty()) fail("[train] the run that was saved is another one: {}", fmt::join(changed, "; "));
 }

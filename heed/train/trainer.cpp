@@ -22,9 +22,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-double now() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
+double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 models::ModelConfig model_of(const TrainConfig& config, const RunData& data) {
   models::ModelConfig c = model_config(config, data.tokenizers.source->size(), data.tokenizers.target->size());
@@ -46,7 +44,8 @@ Trainer::Trainer(const TrainConfig& config, const RunData& data, const RunFolder
       log_(folder.model) {
   if (config_.train.average_decay > 0) {
     average_ = Buffer(model_.parameters.arena_size());
-    std::memcpy(average_.data(), model_.parameters.values(), static_cast<size_t>(model_.parameters.arena_size()) * sizeof(float));
+    std::memcpy(average_.data(), model_.parameters.values(),
+                static_cast<size_t>(model_.parameters.arena_size()) * sizeof(float));
   }
 }
 
@@ -117,13 +116,15 @@ Trainer::StepLoss Trainer::forward_backward(const std::vector<std::vector<uint32
                             .trace = nullptr};
   StepLoss total;
   for (const auto& sentences : batches) {
-    for (const uint32_t i : sentences) total.rows += data_.train.target_length(i), total.tokens += data_.train.source_length(i);
+    for (const uint32_t i : sentences)
+      total.rows += data_.train.target_length(i), total.tokens += data_.train.source_length(i);
   }
   total.tokens += total.rows;
   uint32_t first_id = 0;
   for (const auto& sentences : batches) {
     const models::PairBatch batch = pair_batch(data_.train, sentences, model_.config.tokens.start, first_id);
-    const LossArgs args{.smoothing = static_cast<float>(config_.train.smoothing), .scale = 1.0f / static_cast<float>(total.rows)};
+    const LossArgs args{.smoothing = static_cast<float>(config_.train.smoothing),
+                        .scale = 1.0f / static_cast<float>(total.rows)};
     const LossResult result = model_.loss(batch, args, context);
     result.loss.backward();
     total.loss += double{result.loss.item()};
@@ -152,7 +153,8 @@ std::vector<std::vector<uint32_t>> Trainer::next_batches() {
 
 const data::EpochBatches& Trainer::batches_of(int64_t epoch) {
   if (epoch_of_batches_ != epoch) {
-    const data::BatchConfig how{.tokens = config_.train.batch_tokens, .seed = static_cast<uint64_t>(config_.train.seed)};
+    const data::BatchConfig how{.tokens = config_.train.batch_tokens,
+                                .seed = static_cast<uint64_t>(config_.train.seed)};
     epoch_ = std::make_unique<data::EpochBatches>(data_.train, how, epoch);
     epoch_of_batches_ = epoch;
   }
@@ -265,7 +267,8 @@ void Trainer::measure(ValidationReport& r) {
     how.stream.search.beam = config_.valid.beam;
     const std::vector<std::string> lines = tasks::translate({model_, data_.tokenizers}, data_.valid_source, how);
     r.bleu = corpus_bleu(lines, data_.valid_target,
-                         {.tokens = bleu_tokens(config_.valid.bleu_tokens), .lowercase = config_.valid.lowercase}).score;
+                         {.tokens = bleu_tokens(config_.valid.bleu_tokens), .lowercase = config_.valid.lowercase})
+                 .score;
     r.chrf = corpus_chrf(lines, data_.valid_target, {.lowercase = config_.valid.lowercase});
     const size_t shown = std::min(lines.size(), static_cast<size_t>(config_.valid.samples));
     for (size_t i = 0; i < shown; ++i) r.samples.push_back({data_.valid_source[i], data_.valid_target[i], lines[i]});
@@ -275,7 +278,9 @@ void Trainer::measure(ValidationReport& r) {
 }
 
 void Trainer::keep_best(ValidationReport& r) {
-  const double value = config_.valid.metric == "loss" || r.bleu < 0 ? -r.loss : config_.valid.metric == "chrf" ? r.chrf : r.bleu;
+  const double value = config_.valid.metric == "loss" || r.bleu < 0 ? -r.loss
+                       : config_.valid.metric == "chrf"             ? r.chrf
+                                                                    : r.bleu;
   r.best = state_.best_step < 0 || value > state_.best;
   if (!r.best) {
     ++state_.validations_since_best;

@@ -81,7 +81,7 @@ class Trainer {
   // Calls body while the model holds other weights than its own.
   void with_weights(const float* weights, const std::function<void()>& body);
   void with_published_weights(const std::function<void()>& body);  // the average where one is kept
-  void publish();  // what the model holds now, into the model directory
+  void publish();                                                  // what the model holds now, into the model directory
 
   const TrainConfig config_;
   const RunData& data_;
