@@ -6,7 +6,7 @@ list(REMOVE_ITEM floors cli)
 list(TRANSFORM floors PREPEND heed_ OUTPUT_VARIABLE libraries)
 foreach(floor IN LISTS floors)
   install(DIRECTORY heed/${floor} DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/heed
-          FILES_MATCHING PATTERN "*.h" REGEX "(-inl|/testing|/test_[^/]*)\\.h$" EXCLUDE)
+          FILES_MATCHING PATTERN "*.h" REGEX "(-inl|testing|/test_[^/]*|_test|/golden)\\.h$" EXCLUDE)
 endforeach()
 
 set_target_properties(heed_library PROPERTIES EXPORT_NAME heed)

@@ -13,6 +13,13 @@ function(run)
 endfunction()
 
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${work}/prefix --config ${CONFIG})
+file(GLOB_RECURSE headers ${work}/prefix/include/*.h)
+foreach(header IN LISTS headers)
+  file(STRINGS ${header} tests REGEX "gtest")
+  if(tests)
+    message(FATAL_ERROR "${header} is for tests: a user may not have GoogleTest")
+  endif()
+endforeach()
 run(${CMAKE_COMMAND} -S ${SOURCE}/examples/train_small -B ${work}/build -G ${GENERATOR}
     -D CMAKE_PREFIX_PATH=${work}/prefix -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_BUILD_TYPE=Release)
 if(output MATCHES "${SOURCE}/heed")

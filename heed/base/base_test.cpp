@@ -101,11 +101,23 @@ TEST(Buffer, RefusesSizesThatCannotBeCounted) {
   EXPECT_EQ(bytes_for(0, 4), 0u);
 }
 
+TEST(RandomBelow, TakesTheHighHalfFirst) {
+  Random numbers(5), words(5);
+  for (int i = 0; i < 20; ++i) {
+    const uint64_t high = words.next(), low = words.next(), x = high << 32 | low;
+    EXPECT_EQ(numbers.below(uint64_t{1} << 63), x % (uint64_t{1} << 63));
+  }
+}
+
 TEST(Nearest, SuggestsOnlyWhatIsNear) {
   const std::vector<std::string> verbs = {"show", "doctor", "bench"};
   EXPECT_EQ(nearest("shwo", verbs), "show");
   EXPECT_EQ(nearest("docter", verbs), "doctor");
   EXPECT_EQ(nearest("zzzzzz", verbs), "");
+  EXPECT_EQ(nearest("--logits", {"--out", "--json"}), "");
+  EXPECT_EQ(nearest("--lenght", {"--out", "--length"}), "--length");
+  EXPECT_EQ(nearest("--otu", {"--out", "--json"}), "--out");
+  EXPECT_EQ(nearest("", verbs), "");
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ uint64_t Random::below(uint64_t n) {
   // Values under 2^64 mod n are rejected: no modulo bias.
   const uint64_t reject_under = (0 - n) % n;
   for (;;) {
-    const uint64_t x = (uint64_t{next()} << 32) | next();
+    const uint64_t high = next();  // before the low half: the order is part of what a seed means
+    const uint64_t x = high << 32 | next();
     if (x >= reject_under) return x % n;
   }
 }

@@ -95,7 +95,7 @@ Workload language_model(const std::string& name, int64_t sequences, int64_t leng
     return model->loss((*batches)[i].tokens, (*batches)[i].labels, {}, context);
   };
   w.parameters = {model, &model->parameters};
-  w.optimizer = {.kind = train::OptimizerKind::kAdamW, .beta2 = 0.95f, .eps = 1e-8f, .weight_decay = 0.1f, .clip_norm = 1};
+  w.optimizer = {.kind = train::OptimizerKind::kAdamW, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .clip_norm = 1};
   return w;
 }
 
@@ -120,7 +120,7 @@ Workload image_classifier(uint64_t seed) {
   }
   w.loss = [model, batches](size_t i, const nn::Context& context) { return model->loss((*batches)[i], {}, context); };
   w.parameters = {model, &model->parameters};
-  w.optimizer = {.kind = train::OptimizerKind::kAdamW, .beta2 = 0.999f, .eps = 1e-8f, .weight_decay = 0.1f, .clip_norm = 1};
+  w.optimizer = {.kind = train::OptimizerKind::kAdamW, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip_norm = 1};
   return w;
 }
 

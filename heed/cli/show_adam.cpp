@@ -59,11 +59,11 @@ class AdamShow : public Show {
                      .m = &m,
                      .v = &v,
                      .g = &g,
-                     .lr = static_cast<float>(lr_),
-                     .beta1 = static_cast<float>(beta1_),
-                     .beta2 = static_cast<float>(beta2_),
-                     .eps = static_cast<float>(eps_),
-                     .weight_decay = static_cast<float>(decay_),
+                     .lr = lr_,
+                     .beta1 = beta1_,
+                     .beta2 = beta2_,
+                     .eps = eps_,
+                     .weight_decay = decay_,
                      .step = step});
       const auto t = static_cast<double>(step);
       lines_.push_back({step, g, m, v, corrected(m, beta1_, t), corrected(v, beta2_, t), double{w} - before, w});

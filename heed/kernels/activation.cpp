@@ -10,6 +10,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
+namespace {  // elementwise.cpp has an over() with a grain of its own
+
 constexpr int64_t kGrain = 8192;  // floats that are worth a thread
 
 // body(Act{}) for the activation that `act` names
@@ -31,6 +33,8 @@ HWY_INLINE void over(int64_t n, Step step) {
     by_sixteen(end - begin, [&](int64_t i, auto lanes) HWY_ATTR { step(begin + i, lanes); });
   });
 }
+
+}  // namespace
 
 void activate_backward_all(float* dx, const float* x, const float* dy, int64_t n, Activation act, bool accumulate) {
   with_activation(act, [=](auto a) HWY_ATTR {

@@ -76,7 +76,7 @@ void gather_line(const Head& h, const Block& b, const Tile& t, const Room& room)
 }
 
 // Rows of keys that have a sum already go on with it, the others start one.
-void add_to_keys(const Task& task, Product p, const Tile& t, const Sums& sums) {
+void add_to_keys(const Task& task, TileProduct p, const Tile& t, const Sums& sums) {
   const int64_t old = std::clamp<int64_t>(task.touched - t.first, 0, t.keys);
   p.c = sums.data + t.first * sums.ld;
   p.c_row = sums.ld;
@@ -114,7 +114,7 @@ void backward_tile(const Task& task, const Head& h, const Block& b, const Tile& 
   }
   if (task.b->drelative) gather_line(h, b, t, room);
   if (task.piece.keys) {
-    Product p{.rows = 0, .vectors = room.Dv / kWidth, .depth = b.rows, .a = room.weights, .a_row = b.stride(), .a_depth = 1,
+    TileProduct p{.rows = 0, .vectors = room.Dv / kWidth, .depth = b.rows, .a = room.weights, .a_row = b.stride(), .a_depth = 1,
               .b = room.dout, .b_row = room.Dv, .c = nullptr, .c_row = 0, .ahead = h.ahead};
     if (a.causal) p.begin = t.first - h.shift - b.first;
     if (task.dv.data) add_to_keys(task, p, t, task.dv);
@@ -125,7 +125,7 @@ void backward_tile(const Task& task, const Head& h, const Block& b, const Tile& 
     if (task.dk.data) add_to_keys(task, p, t, task.dk);
   }
   if (task.piece.queries && task.b->dq.data) {
-    Product p{.rows = b.rows, .vectors = room.D / kWidth, .depth = t.keys,
+    TileProduct p{.rows = b.rows, .vectors = room.D / kWidth, .depth = t.keys,
               .a = room.dscores, .a_row = 1, .a_depth = b.stride(),
               .b = task.keys.data + t.first * task.keys.ld, .b_row = task.keys.ld,
               .c = task.dq.data, .c_row = task.dq.ld, .ahead = h.ahead};
@@ -313,7 +313,7 @@ void add_tables(const Attention& a, const float* tables, float* drelative) {
 // Spans are of queries where their gradients are computed, else of keys.
 void backward_pass(const Attention& a, const AttentionBackward& b, bool queries, bool keys, int64_t longest, float* tables) {
   const int64_t nq = longest_of(a.q_offsets, a.sequences), nk = longest_of(a.k_offsets, a.sequences);
-  const Spans spans(queries ? a.q_offsets : a.k_offsets, a.sequences, longest);
+  const WorkSpans spans(queries ? a.q_offsets : a.k_offsets, a.sequences, longest);
   const int64_t pieces = spans.size() * a.kv_heads;
   for_pieces(a, pieces, [&](int64_t begin, int64_t end) {
     const Scratch<float> memory(Room::floats(a, nq, nk));

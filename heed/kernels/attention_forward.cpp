@@ -84,7 +84,7 @@ void forward_block(const Head& h, const Block& b, const AttentionForward& f, con
     const Tile t{first, std::min(kKeyTile, seen - first)};
     score_and_compare(h, b, t, {kv.keys, room.q_turned}, room.scores, run);
     if (take_tile(h, b, t, room.scores, run, factor, a.dropout.p > 0) && first > 0) scale_rows(out, room.out, factor);
-    Product p{.rows = b.rows, .vectors = out.ld / kWidth, .depth = t.keys,
+    TileProduct p{.rows = b.rows, .vectors = out.ld / kWidth, .depth = t.keys,
               .a = room.scores, .a_row = 1, .a_depth = b.stride(),
               .b = kv.values.data + first * kv.values.ld, .b_row = kv.values.ld,
               .c = room.out, .c_row = out.ld, .ahead = h.ahead};
@@ -140,7 +140,7 @@ void forward_span(const Attention& a, const AttentionForward& f, const Span& spa
 
 void attention_forward(const Attention& a, const AttentionForward& f) {
   const int64_t nq = longest_of(a.q_offsets, a.sequences), nk = longest_of(a.k_offsets, a.sequences);
-  const Spans spans(a.q_offsets, a.sequences, 8 * kQueryBlock);
+  const WorkSpans spans(a.q_offsets, a.sequences, 8 * kQueryBlock);
   const int64_t pieces = spans.size() * a.kv_heads;
   for_pieces(a, pieces, [&](int64_t begin, int64_t end) {
     const Scratch<float> memory(Room::floats(a, nq, nk));

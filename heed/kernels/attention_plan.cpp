@@ -19,7 +19,7 @@ int64_t count_spans(const int32_t* offsets, int64_t sequences, int64_t longest) 
 
 }  // namespace
 
-Spans::Spans(const int32_t* offsets, int64_t sequences, int64_t longest)
+WorkSpans::WorkSpans(const int32_t* offsets, int64_t sequences, int64_t longest)
     : size_(count_spans(offsets, sequences, longest)), spans_(size_) {
   int64_t n = 0;
   for (int64_t s = 0; s < sequences; ++s) {

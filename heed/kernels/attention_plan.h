@@ -15,9 +15,9 @@ struct Span {
 };
 
 // Spans of at most `longest` rows that cover every sequence of the offsets; a sequence of no rows has one empty span.
-class Spans {
+class WorkSpans {
  public:
-  Spans(const int32_t* offsets, int64_t sequences, int64_t longest);
+  WorkSpans(const int32_t* offsets, int64_t sequences, int64_t longest);
   int64_t size() const { return size_; }
   const Span& operator[](int64_t i) const { return spans_[i]; }
 

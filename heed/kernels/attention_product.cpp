@@ -109,7 +109,7 @@ const Kernel* kernels_for(int64_t vectors, bool columns) {
   return columns ? kKernels<1, true>.data() : kKernels<1, false>.data();
 }
 
-void multiply_panel(const Product& p, int64_t vector, int64_t vectors) {
+void multiply_panel(const TileProduct& p, int64_t vector, int64_t vectors) {
   const bool columns = p.a_row == 1 && p.a_depth != 1;
   const Kernel* kernels = kernels_for(vectors, columns);
   const int64_t most = max_rows(static_cast<int>(vectors));
@@ -140,7 +140,7 @@ void multiply_panel(const Product& p, int64_t vector, int64_t vectors) {
 
 }  // namespace
 
-void product(const Product& p) {
+void product(const TileProduct& p) {
   for (int64_t vector = 0; vector < p.vectors;) {
     const int64_t left = p.vectors - vector;
     const int64_t take = left == 5 && kMaxVectors == 4 ? 3 : std::min<int64_t>(kMaxVectors, left);

@@ -54,7 +54,7 @@ class Ahead {
 
 // C = start + A B for matrices that lie in cache, on one thread. C is (rows, 16 * vectors), A (rows, depth),
 // B (depth, 16 * vectors). Each output is one chain of fused multiply-adds over the depth, upwards.
-struct Product {
+struct TileProduct {
   int64_t rows, vectors, depth;
   const float* a;
   int64_t a_row, a_depth;  // element (r, k) at a + r * a_row + k * a_depth; one of the two is 1
@@ -69,7 +69,7 @@ struct Product {
   int64_t begin = -(int64_t{1} << 40), end = int64_t{1} << 40;
   Ahead* ahead = nullptr;  // fetched from along the way
 };
-void product(const Product& p);
+void product(const TileProduct& p);
 // At most this many rows go together, so A is read at most that far beside a row's own range.
 constexpr int64_t kMaxGroup = 14;
 

@@ -15,6 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
+namespace {  // activation.cpp has an over() with a grain of its own
+
 constexpr int64_t kGrain = 16384;  // floats a chunk: less is not worth waking a thread
 
 // step(i, lanes) over [0, n), by threads where n is large
@@ -24,6 +26,8 @@ HWY_INLINE void over(int64_t n, Step step) {
     by_sixteen(end - begin, [&](int64_t i, auto lanes) HWY_ATTR { step(begin + i, lanes); });
   });
 }
+
+}  // namespace
 
 void fill_all(float* y, float value, int64_t n) {
   const F16 v = set(value);

@@ -1,5 +1,6 @@
-// Matrix products. Every output is one chain of fused multiply-adds over k = 0, 1, 2, ..., whatever the
-// blocking, the threads or the number of rows: the bits of a row never depend on its neighbours.
+// Matrix products. Every output is one chain of fused multiply-adds over k = 0, 1, 2, ... (in bf16 1, 0, 3, 2, ...: pairs,
+// the second first, as the instruction adds them), whatever the blocking, the threads or the number of rows: the bits of
+// a row never depend on its neighbours.
 #pragma once
 
 #include <cstdint>

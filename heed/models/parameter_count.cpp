@@ -31,7 +31,8 @@ void add_stack(ParameterParts& parts, const nn::StackConfig& c, bool cross) {
 
 }  // namespace
 
-ParameterParts block_parts(const nn::StackConfig& c, bool cross) {
+ParameterParts block_parts(const nn::StackConfig& c, bool in_decoder) {
+  const bool cross = in_decoder && c.with_cross_attention;
   ParameterParts parts;
   if (c.with_attention) parts.self_attention = attention_size(c);
   if (cross) parts.cross_attention = attention_size(c);

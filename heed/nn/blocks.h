@@ -35,7 +35,7 @@ struct DecoderBlock {
   MultiHeadAttention self_attn, cross_attn;
   FeedForward feed_forward;
   SubLayer self_attn_layer, cross_attn_layer, feed_forward_layer;
-  bool with_attention = true, with_feed_forward = true;
+  bool with_attention = true, with_cross_attention = true, with_feed_forward = true;
   std::string path;
   int64_t number = 0;
 

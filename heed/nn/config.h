@@ -43,7 +43,7 @@ struct StackConfig {
   PositionConfig positions;
   DropoutConfig dropout;
   // What an experiment may remove.
-  bool with_attention = true, with_feed_forward = true, with_residual = true;
+  bool with_attention = true, with_cross_attention = true, with_feed_forward = true, with_residual = true;
 
   int64_t key_heads() const { return kv_heads ? kv_heads : heads; }
   int64_t head_size() const { return head_dim ? head_dim : d_model / heads; }

@@ -45,7 +45,7 @@ class Parameters {
 
   float* values() const { return values_.data(); }
   float* gradients() const { return gradients_.data(); }  // complete after finish_gradients()
-  int64_t arena_size() const { return size_; }             // with the padding between parameters
+  int64_t arena_size() const { return size_; }             // count(): parameters lie without gaps
   void clear_gradients() const;
   void finish_gradients() const;  // zeros for those that no backward reached
 

@@ -32,36 +32,47 @@ Tensor PositionEncoding::table(int64_t longest) const {
     return learned_;
   }
   if (config_.positions.kind != PositionKind::kSinusoidal) return {};
-  if (!sinusoids_ || sinusoids_.rows() < longest) {
-    sinusoids_ = Tensor::empty({room_for(longest), config_.d_model});
+  const std::lock_guard lock(tables_->lock);
+  Tensor& sinusoids = tables_->sinusoids;
+  if (!sinusoids || sinusoids.rows() < longest) {
+    sinusoids = Tensor::empty({room_for(longest), config_.d_model});
     const auto fill = config_.positions.halves ? sinusoidal_halves : sinusoidal;
-    fill(sinusoids_.data(), sinusoids_.rows(), config_.d_model);
+    fill(sinusoids.data(), sinusoids.rows(), config_.d_model);
   }
-  return sinusoids_;
+  return sinusoids;
 }
 
 Tensor PositionEncoding::rotate(const Tensor& x, int64_t heads, const Spans& spans) const {
   if (config_.positions.kind != PositionKind::kRotary) return x;
-  if (!rotary_.cos || rotary_.cos.rows() < spans.positions_end()) {
-    const int64_t P = room_for(spans.positions_end()), D = config_.head_size();
-    rotary_ = {Tensor::empty({P, D / 2}), Tensor::empty({P, D / 2}), config_.positions.rotary_interleaved};
-    kernels::rotary_tables(rotary_.cos.data(), rotary_.sin.data(), P, D, config_.positions.rotary_base);
+  return rotary(x, heads, rotary_table(spans.positions_end()), spans);
+}
+
+RotaryTable PositionEncoding::rotary_table(int64_t longest) const {
+  const std::lock_guard lock(tables_->lock);
+  RotaryTable& table = tables_->rotary;
+  if (!table.cos || table.cos.rows() < longest) {
+    const int64_t P = room_for(longest), D = config_.head_size();
+    table = {Tensor::empty({P, D / 2}), Tensor::empty({P, D / 2}), config_.positions.rotary_interleaved};
+    kernels::rotary_tables(table.cos.data(), table.sin.data(), P, D, config_.positions.rotary_base);
   }
-  return rotary(x, heads, rotary_, spans);
+  return table;
+}
+
+const std::vector<int32_t>& PositionEncoding::buckets(int64_t room) const {
+  const std::lock_guard lock(tables_->lock);
+  std::vector<int32_t>& buckets = tables_->t5_buckets[static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(room)))];
+  for (int64_t d = 1 - room; d < room && static_cast<int64_t>(buckets.size()) < 2 * room - 1; ++d) {
+    buckets.push_back(static_cast<int32_t>(
+        t5_bucket(d, bidirectional_, config_.positions.t5_buckets, config_.positions.t5_max_distance)));
+  }
+  return buckets;
 }
 
 void PositionEncoding::bias_scores(AttentionArgs& args) const {
   args.slopes = slopes_;
   if (config_.positions.kind == PositionKind::kT5) {
     const int64_t room = room_for(std::max(args.q_spans.longest(), args.k_spans.longest()));
-    std::vector<int32_t>& buckets = t5_buckets_[static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(room)))];
-    if (buckets.empty()) {
-      for (int64_t d = 1 - room; d < room; ++d) {
-        buckets.push_back(static_cast<int32_t>(
-            t5_bucket(d, bidirectional_, config_.positions.t5_buckets, config_.positions.t5_max_distance)));
-      }
-    }
-    args.relative = embedding(learned_, buckets);
+    args.relative = embedding(learned_, buckets(room));
     args.relative_first = 1 - room;
   }
 }

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <memory>
+#include <mutex>
 
 #include "heed/nn/config.h"
 #include "heed/nn/parameters.h"
@@ -23,14 +25,22 @@ class PositionEncoding {
   void bias_scores(AttentionArgs& args) const;
 
  private:
+  RotaryTable rotary_table(int64_t longest) const;
+  const std::vector<int32_t>& buckets(int64_t room) const;  // of the distances 1 - room to room - 1
+
   StackConfig config_;
   bool bidirectional_ = false;
   Tensor learned_;          // (P, C), or T5's (buckets, H)
-  mutable Tensor sinusoids_;  // grows with the longest sequence seen
-  mutable RotaryTable rotary_;
-  Tensor slopes_;  // (H) of ALiBi
-  // T5's bucket of every distance below 2^i. A filled one stays as it is: backwards read it.
-  mutable std::array<std::vector<int32_t>, 32> t5_buckets_;
+  Tensor slopes_;           // (H) of ALiBi
+  // Tables that grow with the longest sequence seen. Several threads may run one model: the lock is for those that grow,
+  // a table that was given out stays as it is.
+  struct Tables {
+    std::mutex lock;
+    Tensor sinusoids;
+    RotaryTable rotary;
+    std::array<std::vector<int32_t>, 32> t5_buckets;  // T5's bucket of every distance below 2^i; backwards read it
+  };
+  std::shared_ptr<Tables> tables_ = std::make_shared<Tables>();
 };
 
 }  // namespace heed::nn

@@ -1,4 +1,5 @@
 // Elementwise ops, sums, shapes and plain layers: their values, and every gradient against differences.
+#include "heed/base/threads.h"
 #include "heed/tensor/testing.h"
 
 namespace heed {
@@ -37,6 +38,37 @@ TEST(Elementwise, BroadcastValues) {
   expect_values(a * column, {1, 2, 3, 8, 10, 12});
   expect_values(column * row, {10, 20, 30, 20, 40, 60});
   EXPECT_EQ((Tensor::zeros({0, 3}) + row).shape().str(), "(0,3)");
+}
+
+// Large enough for threads, whose number must not be seen.
+TEST(Elementwise, LargeOnesAreTheSameWithAnyThreads) {
+  struct Numbers {
+    Tensor sum, difference, product, da, db;
+  };
+  for (const ShapePair& shapes : {ShapePair{{70000}, {70000}}, ShapePair{{700, 100}, {100}}, ShapePair{{700, 100}, {700, 1}},
+                                  ShapePair{{1, 300}, {200, 1}}, ShapePair{{3, 5, 20000}, {5, 1}}, ShapePair{{}, {50000}}}) {
+    const auto compute = [&](int threads) {
+      set_num_threads(threads);
+      const Tensor a = random_leaf(shapes.a, 1), b = random_leaf(shapes.b, 2);
+      const Numbers n{a + b, a - b, a * b, {}, {}};
+      sum(n.sum + 2.0f * n.difference + n.product * n.product).backward();
+      set_num_threads(0);
+      return Numbers{n.sum, n.difference, n.product, a.grad(), b.grad()};
+    };
+    const Numbers one = compute(1), three = compute(3);
+    expect_same_bits(one.sum, three.sum);
+    expect_same_bits(one.difference, three.difference);
+    expect_same_bits(one.product, three.product);
+    expect_same_bits(one.da, three.da);
+    expect_same_bits(one.db, three.db);
+    // Against the tables that repeating leaves, element by element.
+    const Tensor zeros = Tensor::zeros(one.sum.shape()), a = random_tensor(shapes.a, 1) + zeros, b = random_tensor(shapes.b, 2) + zeros;
+    for (int64_t i = 0; i < a.numel(); ++i) {
+      ASSERT_EQ(one.sum.data()[i], a.data()[i] + b.data()[i]);
+      ASSERT_EQ(one.difference.data()[i], a.data()[i] - b.data()[i]);
+      ASSERT_EQ(one.product.data()[i], a.data()[i] * b.data()[i]);
+    }
+  }
 }
 
 TEST(Elementwise, ScaleSumMean) {

@@ -17,15 +17,15 @@ using testing::Places;
 OptimizerConfig optimizer_config(const Golden& g, OptimizerKind kind, const std::string& eps_name) {
   OptimizerConfig config;
   config.kind = kind;
-  config.weight_decay = static_cast<float>(g.number("weight_decay"));
+  config.weight_decay = g.number("weight_decay");
   config.clip_norm = static_cast<float>(g.number("clip"));
   config.decay_matrices_only = false;
   if (kind == OptimizerKind::kSgd) {
     config.momentum = static_cast<float>(g.number("momentum"));
   } else {
-    config.beta1 = static_cast<float>(g.number("beta1"));
-    config.beta2 = static_cast<float>(g.number("beta2"));
-    config.eps = static_cast<float>(g.number(eps_name));
+    config.beta1 = g.number("beta1");
+    config.beta2 = g.number("beta2");
+    config.eps = g.number(eps_name);
   }
   return config;
 }

@@ -18,7 +18,7 @@ Optimizer::Optimizer(const nn::Parameters& parameters, const OptimizerConfig& co
   int64_t begin = 0;
   for (const nn::Parameter& p : parameters.list()) {
     const bool decays = !config.decay_matrices_only || p.tensor.shape().rank() >= 2;
-    const float decay = decays ? config.weight_decay : 0;
+    const double decay = decays ? config.weight_decay : 0;
     const int64_t end = begin + p.tensor.numel();
     if (!segments_.empty() && segments_.back().weight_decay == decay) {
       segments_.back().end = end;
@@ -44,7 +44,7 @@ double Optimizer::step(double learning_rate) {
   ++steps_;
   const bool clip = config_.clip_norm > 0 && norm > config_.clip_norm;
   const float grad_scale = clip ? static_cast<float>(config_.clip_norm / norm) : 1.0f;
-  for (const Segment& segment : segments_) update(segment, static_cast<float>(learning_rate), grad_scale);
+  for (const Segment& segment : segments_) update(segment, learning_rate, grad_scale);
   parameters_.clear_gradients();
   return norm;
 }
@@ -54,12 +54,13 @@ std::vector<float*> Optimizer::moments() const {
   return {first_.data()};
 }
 
-void Optimizer::update(const Segment& s, float learning_rate, float grad_scale) {
+void Optimizer::update(const Segment& s, double learning_rate, float grad_scale) {
   const int64_t n = s.end - s.begin;
   float* w = parameters_.values() + s.begin;
   const float* g = parameters_.gradients() + s.begin;
   if (config_.kind == OptimizerKind::kSgd) {
-    kernels::sgd({n, w, first_.data() + s.begin, g, learning_rate, config_.momentum, s.weight_decay, grad_scale});
+    kernels::sgd({n, w, first_.data() + s.begin, g, static_cast<float>(learning_rate), config_.momentum,
+                  static_cast<float>(s.weight_decay), grad_scale});
     return;
   }
   kernels::adam({n, w, first_.data() + s.begin, second_.data() + s.begin, g, learning_rate, config_.beta1, config_.beta2,

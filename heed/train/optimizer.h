@@ -9,9 +9,9 @@ enum class OptimizerKind { kAdam, kAdamW, kSgd };
 
 struct OptimizerConfig {
   OptimizerKind kind = OptimizerKind::kAdam;
-  float beta1 = 0.9f, beta2 = 0.98f, eps = 1e-9f;
+  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;  // double: 1 - beta loses half its digits in float
   float momentum = 0;
-  float weight_decay = 0;
+  double weight_decay = 0;
   bool decay_matrices_only = true;  // gains, biases and other vectors do not shrink
   float clip_norm = 0;              // 0: no clipping
 };
@@ -33,9 +33,9 @@ class Optimizer {
   // Neighbours in the arena that decay alike.
   struct Segment {
     int64_t begin, end;
-    float weight_decay;
+    double weight_decay;
   };
-  void update(const Segment& segment, float learning_rate, float grad_scale);
+  void update(const Segment& segment, double learning_rate, float grad_scale);
 
   const nn::Parameters& parameters_;
   OptimizerConfig config_;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <new>
 
+#include "heed/kernels/optimizer.h"
 #include "heed/models/decoder.h"
 #include "heed/models/encoder.h"
 #include "heed/models/encoder_decoder.h"
@@ -208,6 +209,7 @@ TEST(Training, WithoutAnyOneOfItsParts) {
       {"residual", [](nn::StackConfig& s) { s.with_residual = false; }},
       {"positions", [](nn::StackConfig& s) { s.positions.kind = PositionKind::kNone; }},
       {"bias", [](nn::StackConfig& s) { s.bias = s.norm_bias = false; }},
+      {"cross-attention", [](nn::StackConfig& s) { s.with_cross_attention = false; }},
       {"final norm", [](nn::StackConfig& s) { s.final_norm = false; }}};
   for (const auto& [name, remove] : removals) {
     SCOPED_TRACE(name);
@@ -256,13 +258,31 @@ TEST(Training, AccumulatedPartsAreTheWholeBatch) {
   }
 }
 
+// The numbers reach the kernel as they are written: 0.98f is 1e-8 off 0.98, and 1 - 0.98f a millionth.
+TEST(Optimizing, TakesItsNumbersInDouble) {
+  constexpr double kRate = 1e-3 / 3;
+  nn::Parameters parameters;
+  const Tensor w = parameters.declare("w", {3, 5}, nn::Init::normal(1));
+  parameters.allocate(1);
+  std::vector<float> expected = w.to_vector(), m(15), v(15), g = expected;
+  Optimizer optimizer(parameters, {.kind = OptimizerKind::kAdamW, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-9, .weight_decay = 0.1});
+  for (int64_t step = 1; step <= 5; ++step) {
+    sum(w * w).backward();
+    for (size_t i = 0; i < g.size(); ++i) g[i] = 2 * expected[i];
+    optimizer.step(kRate);
+    kernels::adam({.n = 15, .w = expected.data(), .m = m.data(), .v = v.data(), .g = g.data(), .lr = kRate, .beta1 = 0.9,
+                   .beta2 = 0.999, .eps = 1e-9, .weight_decay = 0.1, .step = step});
+    EXPECT_EQ(w.to_vector(), expected) << step;
+  }
+}
+
 TEST(Optimizing, RefusesWhatMakesNoSense) {
   nn::Parameters none;
   EXPECT_EQ(testing::message_of([&] { Optimizer(none, {}); }), "[optimizer] nothing to train");
   nn::Parameters some;
   some.declare("w", {2}, nn::Init::ones());
   some.allocate(1);
-  EXPECT_EQ(testing::message_of([&] { Optimizer(some, {.weight_decay = 0.1f}); }),
+  EXPECT_EQ(testing::message_of([&] { Optimizer(some, {.weight_decay = 0.1}); }),
             "[optimizer] Adam with a weight decay of 0.1: expected AdamW");
 }
 
