@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <new>
@@ -147,6 +148,7 @@ void message(const Common& common, std::string_view line) {
 
 int run_program(int argc, const char* const* argv) {
   const auto start = std::chrono::steady_clock::now();
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of write(), as a full disk is
   Common common;
   CLI::App app("", "heed");
   app.require_subcommand(0, 1);

@@ -25,6 +25,7 @@ void on_interrupt(int) {
 void catch_interrupts() {
   struct sigaction action {};
   action.sa_handler = on_interrupt;
+  action.sa_flags = SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
 }

@@ -10,8 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
-#include "heed/io/printable.h"
-#include "heed/io/safetensors.h"
+#include "heed/io/fingerprint.h"
 
 namespace heed::train {
 namespace {
@@ -22,6 +21,7 @@ using nlohmann::json;
 constexpr std::string_view kStarts[] = {"checkpoint-", "stopped-"}, kEnd = ".safetensors";
 constexpr const char* kStateKey = "heed.state";
 constexpr const char* kIdentityKey = "heed.identity";
+constexpr const char* kFingerprintKey = "heed.fingerprint";
 
 // One list for both ways.
 template <class State, class Visit>
@@ -29,18 +29,29 @@ void state_fields(State& s, Visit visit) {
   visit("step", s.step), visit("epoch", s.epoch), visit("batch", s.batch), visit("tokens", s.tokens);
   visit("skipped", s.skipped), visit("seconds", s.seconds), visit("metrics_bytes", s.metrics_bytes);
   visit("best", s.best), visit("best_step", s.best_step), visit("validations_since_best", s.validations_since_best);
+  visit("validated_step", s.validated_step);
 }
 
-std::string moment_name(size_t i) { return fmt::format("moment{}", i + 1); }
+// The arrays by the names of their tensors.
+std::vector<std::pair<std::string, float*>> named(const RunArrays& arrays) {
+  std::vector<std::pair<std::string, float*>> all{{"weights", arrays.weights}};
+  for (float* moment : arrays.moments) all.emplace_back(fmt::format("moment{}", all.size()), moment);
+  if (arrays.average) all.emplace_back("average", arrays.average);
+  return all;
+}
 
 std::span<const std::byte> bytes_of(const float* data, int64_t n) {
   return std::as_bytes(std::span(data, static_cast<size_t>(n)));
 }
 
+const std::string& text_of(const SafeTensors& file, const char* key, const std::string& path) {
+  const auto text = file.metadata().find(key);
+  if (text == file.metadata().end()) fail_file("[checkpoint] '{}' is no checkpoint of a run: it lacks {}", path, key);
+  return text->second;
+}
+
 RunState parse_state(const SafeTensors& file, const std::string& path) {
-  const auto text = file.metadata().find(kStateKey);
-  if (text == file.metadata().end()) fail_file("[checkpoint] '{}' holds no state of a run", path);
-  const json parsed = json::parse(text->second, nullptr, false);
+  const json parsed = json::parse(text_of(file, kStateKey, path), nullptr, false);
   RunState state;
   state_fields(state, [&](const char* key, auto& value) {
     using Value = std::remove_reference_t<decltype(value)>;
@@ -49,8 +60,22 @@ RunState parse_state(const SafeTensors& file, const std::string& path) {
                       (std::is_same_v<Value, double> ? it->is_number() : it->is_number_integer());
     if (!good) fail_file("[checkpoint] '{}': '{}' of its state is missing or no number", path, key);
     value = it->template get<Value>();
+    if (std::is_same_v<Value, int64_t> && value < -1)
+      fail_file("[checkpoint] '{}': '{}' of its state is {}", path, key, value);
   });
+  if (state.step < 0 || state.epoch < 0 || state.batch < 0 || state.metrics_bytes < 0 || state.skipped < 0 ||
+      state.skipped > state.step) {
+    fail_file("[checkpoint] '{}' is damaged: its state says step {}, epoch {}, batch {}, {} skipped", path, state.step,
+              state.epoch, state.batch, state.skipped);
+  }
   return state;
+}
+
+// Of everything that a checkpoint says, in the order of its writing.
+std::string fingerprint_text(const std::string& state, const std::vector<std::span<const std::byte>>& arrays) {
+  uint64_t hash = fingerprint(std::as_bytes(std::span(state)));
+  for (const auto& bytes : arrays) hash = fingerprint(bytes, hash);
+  return fmt::format("{:016x}", hash);
 }
 
 const StoredTensor& array_of(const SafeTensors& file, const std::string& name, int64_t size, const std::string& path) {
@@ -83,7 +108,8 @@ std::vector<CheckpointFile> checkpoints_in(const std::string& folder) {
       if (failed == std::errc() && end == last) found.push_back({step, kind, entry.path().string()});
     }
   }
-  std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.step > b.step; });
+  std::sort(found.begin(), found.end(),
+            [](const auto& a, const auto& b) { return a.step != b.step ? a.step > b.step : a.kind > b.kind; });
   return found;
 }
 
@@ -91,29 +117,34 @@ void write_checkpoint(const std::string& path, const RunState& state, const RunA
                       const std::string& identity) {
   json fields = json::object();
   state_fields(state, [&](const char* key, const auto& value) { fields[key] = value; });
-  std::vector<TensorToWrite> tensors{
-      {"weights", StoredType::kF32, {arrays.size}, bytes_of(arrays.weights, arrays.size)}};
-  for (size_t i = 0; i < arrays.moments.size(); ++i) {
-    tensors.push_back({moment_name(i), StoredType::kF32, {arrays.size}, bytes_of(arrays.moments[i], arrays.size)});
+  std::vector<TensorToWrite> tensors;
+  std::vector<std::span<const std::byte>> contents;
+  for (const auto& [name, data] : named(arrays)) {
+    contents.push_back(bytes_of(data, arrays.size));
+    tensors.push_back({name, StoredType::kF32, {arrays.size}, contents.back()});
   }
-  if (arrays.average)
-    tensors.push_back({"average", StoredType::kF32, {arrays.size}, bytes_of(arrays.average, arrays.size)});
-  write_safetensors(path, tensors, {{kStateKey, fields.dump()}, {kIdentityKey, identity}});
+  const std::string text = fields.dump();
+  write_safetensors(path, tensors,
+                    {{kStateKey, text}, {kIdentityKey, identity}, {kFingerprintKey, fingerprint_text(text, contents)}});
 }
 
 RunState read_checkpoint(const std::string& path, const RunArrays& arrays, const std::string& identity) {
-  const SafeTensors file = SafeTensors::open(path);
-  const auto saved = file.metadata().find(kIdentityKey);
-  if (saved == file.metadata().end() || saved->second != identity) {
-    fail_file("[checkpoint] '{}' is of another model or other data", path);
+  return take_checkpoint(SafeTensors::open(path), path, arrays, identity);
+}
+
+RunState take_checkpoint(const SafeTensors& file, const std::string& label, const RunArrays& arrays,
+                         const std::string& identity) {
+  const RunState state = parse_state(file, label);
+  if (text_of(file, kIdentityKey, label) != identity) fail_file("[checkpoint] '{}' is of other data", label);
+  std::vector<std::pair<float*, const StoredTensor*>> all;
+  std::vector<std::span<const std::byte>> contents;
+  for (const auto& [name, data] : named(arrays)) {
+    all.emplace_back(data, &array_of(file, name, arrays.size, label));
+    contents.push_back(all.back().second->bytes);
   }
-  const RunState state = parse_state(file, path);
-  std::vector<std::pair<float*, const StoredTensor*>> all{
-      {arrays.weights, &array_of(file, "weights", arrays.size, path)}};
-  for (size_t i = 0; i < arrays.moments.size(); ++i) {
-    all.emplace_back(arrays.moments[i], &array_of(file, moment_name(i), arrays.size, path));
+  if (text_of(file, kFingerprintKey, label) != fingerprint_text(text_of(file, kStateKey, label), contents)) {
+    fail_file("[checkpoint] '{}' is damaged: its numbers do not give its fingerprint", label);
   }
-  if (arrays.average) all.emplace_back(arrays.average, &array_of(file, "average", arrays.size, path));
   for (const auto& [to, from] : all) to_f32(*from, to);
   return state;
 }

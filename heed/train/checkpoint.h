@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "heed/io/safetensors.h"
+
 namespace heed::train {
 
 // Where a run is.
@@ -19,6 +21,7 @@ struct RunState {
   // Validation.
   double best = 0;
   int64_t best_step = -1, validations_since_best = 0;
+  int64_t validated_step = -1;  // the last one that was
 };
 
 // The arrays of a run, all as long as the arena of parameters.
@@ -36,15 +39,18 @@ struct CheckpointFile {
   CheckpointKind kind;
   std::string path;
 };
-// Those of a folder, the newest first. Files that are no checkpoints are left out.
+// Those of a folder, the newest first; of one step, the one that a stop left is the newer. Files that are no checkpoints are left out.
 std::vector<CheckpointFile> checkpoints_in(const std::string& folder);
 std::string checkpoint_path(const std::string& folder, int64_t step, CheckpointKind kind);
 
 // identity: what must be the same on resume (shape of the model, data); given back as it was.
 void write_checkpoint(const std::string& path, const RunState& state, const RunArrays& arrays,
                       const std::string& identity);
-// Checks everything before it writes a number into the arrays.
+// Checks everything, the numbers against their fingerprint too, before it writes a number into the arrays.
 RunState read_checkpoint(const std::string& path, const RunArrays& arrays, const std::string& identity);
+// The same of a file that is open; `label` stands for its name in messages.
+RunState take_checkpoint(const SafeTensors& file, const std::string& label, const RunArrays& arrays,
+                         const std::string& identity);
 // The weights alone (of the average where one is kept), added to `sum`.
 void add_checkpoint_weights(const std::string& path, std::vector<double>& sum);
 

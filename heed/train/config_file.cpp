@@ -9,6 +9,7 @@
 
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
+#include "heed/text/unicode.h"
 #include "heed/train/config.h"
 
 namespace heed::train {
@@ -58,6 +59,11 @@ void check_choice(const std::string& where, const ConfigField& field, const std:
   wrong(where, field, in_quotes(value), near.empty() ? "one of " + all : "'" + near + "'?");
 }
 
+// TOML is UTF-8: a name that is not could not be written down with the model.
+void check_text(const std::string& where, const ConfigField& field, const std::string& value) {
+  if (!text::valid_utf8(value)) wrong(where, field, in_quotes(value), "UTF-8");
+}
+
 // Puts a TOML value into the field of its type.
 struct Assign {
   const ConfigField& field;
@@ -76,8 +82,9 @@ struct Assign {
   }
   void operator()(double* to) const {
     if (!node.is_number()) wrong_type("a number");
-    check_number(where, field, *node.value<double>());
-    *to = *node.value<double>();
+    const double value = node.is_integer() ? static_cast<double>(*node.value<int64_t>()) : *node.value<double>();
+    check_number(where, field, value);
+    *to = value;
   }
   void operator()(bool* to) const {
     if (!node.is_boolean()) wrong_type("true or false");
@@ -192,7 +199,13 @@ void check_config(TrainConfig& config) {
     if (const auto* number = std::get_if<int64_t*>(&field.value))
       check_number(where, field, static_cast<double>(**number));
     if (const auto* number = std::get_if<double*>(&field.value)) check_number(where, field, **number);
-    if (const auto* name = std::get_if<std::string*>(&field.value)) check_choice(where, field, **name);
+    if (const auto* name = std::get_if<std::string*>(&field.value)) {
+      check_choice(where, field, **name);
+      check_text(where, field, **name);
+    }
+    if (const auto* names = std::get_if<std::vector<std::string>*>(&field.value)) {
+      for (const std::string& name : **names) check_text(where, field, name);
+    }
   }
   const TrainConfig::Data& d = config.data;
   if (d.tsv.empty() && (d.src.empty() || d.tgt.empty())) {

@@ -70,7 +70,9 @@ void prepare(const TrainConfig& config, const Paths& paths, Observer& observer) 
   const std::string mark = paths.in_training("prepared");
   const std::string fingerprint = data_fingerprint(config);
   if (fs::exists(mark)) {
-    if (content_of(mark) != fingerprint) fail("[train] the data changed since the run was saved: see '{}'", mark);
+    const std::string before = content_of(mark);
+    if (before != fingerprint)
+      fail("[train] the data changed since the run was saved: {}", changed_files(before, fingerprint));
     return;
   }
   observer.on_message(
@@ -117,13 +119,14 @@ RunData open_data(const TrainConfig& config, const Paths& paths) {
   return data;
 }
 
-// Runs a few steps that change nothing, to know how long all will take.
+// How long all will take, by the steps so far or by a few that change nothing.
 Forecast forecast(Trainer& trainer, const TrainConfig& config, const RunData& data) {
   Forecast f;
   f.parameters = trainer.model().parameters.count();
   f.pairs = data.train.size();
   f.source_tokens = data.train.source_tokens(), f.target_tokens = data.train.target_tokens();
-  f.tokens_per_second = trainer.measure_speed();
+  const RunState& s = trainer.state();
+  f.tokens_per_second = s.seconds > 0 ? static_cast<double>(s.tokens) / s.seconds : trainer.measure_speed();
   f.memory_bytes = pool_stats().peak_used;
   const double epoch = static_cast<double>(f.source_tokens + f.target_tokens) / f.tokens_per_second;
   const TrainConfig::Run& t = config.train;
@@ -134,30 +137,42 @@ Forecast forecast(Trainer& trainer, const TrainConfig& config, const RunData& da
   return f;
 }
 
-// Steps on, and once more from a checkpoint of the middle: the same bits, or an error.
-void verify(Trainer& trainer, const TrainConfig& config, const RunData& data, const RunFolder& folder,
+// Every number of a run, to compare.
+std::vector<float> numbers_of(const Trainer& trainer) {
+  const RunArrays arrays = trainer.arrays();
+  std::vector<float> all(arrays.weights, arrays.weights + arrays.size);
+  for (const float* moment : arrays.moments) all.insert(all.end(), moment, moment + arrays.size);
+  if (arrays.average) all.insert(all.end(), arrays.average, arrays.average + arrays.size);
+  return all;
+}
+
+// Two runs beside this one, which stays where it is: one goes straight on, the other from a checkpoint of its middle. The
+// same bits, or an error.
+void verify(const Trainer& trainer, const TrainConfig& config, const RunData& data, const RunFolder& folder,
             Observer& observer) {
   constexpr int kSteps = 5;
   const std::string path = folder.training() + "/verify.safetensors";
-  for (int i = 0; i < kSteps; ++i) trainer.step();
-  trainer.write_checkpoint_to(path);
-  for (int i = 0; i < kSteps; ++i) trainer.step();
   Observer silent;
-  Trainer again(config, data, folder, silent);
-  again.resume_from(path);
-  for (int i = 0; i < kSteps; ++i) again.step();
+  const auto numbers_from = [&](bool save_in_the_middle) {
+    Trainer run(config, data, folder, silent);
+    run.resume_from(path);
+    if (save_in_the_middle) {
+      for (int i = 0; i < kSteps; ++i) run.step();
+      run.write_checkpoint_to(path);
+    }
+    for (int i = 0; i < kSteps; ++i) run.step();
+    return numbers_of(run);
+  };
+  trainer.write_checkpoint_to(path);
+  const std::vector<float> straight = numbers_from(true), resumed = numbers_from(false);
   fs::remove(path);
-  const RunArrays a = trainer.arrays(), b = again.arrays();
-  const size_t bytes = static_cast<size_t>(a.size) * sizeof(float);
-  bool same = std::memcmp(a.weights, b.weights, bytes) == 0;
-  for (size_t i = 0; i < a.moments.size(); ++i) same = same && std::memcmp(a.moments[i], b.moments[i], bytes) == 0;
-  if (a.average) same = same && std::memcmp(a.average, b.average, bytes) == 0;
-  if (!same)
+  if (std::memcmp(straight.data(), resumed.data(), straight.size() * sizeof(float)) != 0) {
     fail("[train] --verify-resume: the resumed run differs from the one that went on, after {} steps", 2 * kSteps);
+  }
+  const int64_t step = trainer.state().step;
   observer.on_message(
       fmt::format("resume verified: stopped after step {}, resumed, and at step {} all {} numbers are the same bits",
-                  trainer.state().step - kSteps, trainer.state().step,
-                  a.size * static_cast<int64_t>(1 + a.moments.size() + (a.average ? 1 : 0))));
+                  step + kSteps, step + 2 * kSteps, straight.size()));
 }
 
 }  // namespace
@@ -169,11 +184,14 @@ RunResult run_training(TrainConfig config, const RunOptions& options, Observer& 
   const Paths paths{config.save.out};
   const std::string saved_config = paths.in_model("train.toml");
   const bool goes_on = options.resume && fs::exists(saved_config);
-  if (!goes_on) data_fingerprint(config);  // every file is there, before anything is written
-  if (!options.resume || !fs::exists(paths.model)) make_fresh(paths.model, options.overwrite);
-  std::error_code error;
-  fs::create_directories(paths.in_model("training"), error);
+  if (!goes_on) {
+    data_fingerprint(config);  // every file is there, before anything is written
+    check_fresh(paths.model, options.resume      ? Existing::kStarted
+                             : options.overwrite ? Existing::kOverwrite
+                                                 : Existing::kNothing);
+  }
   const FolderLock lock(paths.in_model("training"));
+  if (!goes_on) clear_model(paths.model);
   if (goes_on) {
     TrainConfig before;
     read_config_file(before, saved_config);

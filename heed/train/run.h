@@ -3,7 +3,7 @@
 //   MODEL/             config.json, model.safetensors, tokenizer files: the best model so far
 //   MODEL/train.toml   the complete config, which starts the same run again
 //   MODEL/metrics.jsonl, curves.svg
-//   MODEL/training/    checkpoints and the tokenised data; not needed to run the model
+//   MODEL/training/    checkpoints, the tokenised data, TensorBoard's event files; not needed to run the model
 #pragma once
 
 #include <functional>

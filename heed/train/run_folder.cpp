@@ -9,9 +9,12 @@
 #include <cstring>
 #include <filesystem>
 #include <set>
+#include <sstream>
 
 #include "heed/base/error.h"
+#include "heed/io/fingerprint.h"
 #include "heed/io/mapped_file.h"
+#include "heed/io/printable.h"
 
 namespace heed::train {
 namespace {
@@ -33,45 +36,61 @@ std::string text_of(const ConfigField& field) {
       field.value);
 }
 
-// FNV-1a over words of eight bytes: tells files apart, nothing more.
-uint64_t hash(std::span<const std::byte> bytes) {
-  uint64_t h = 0xcbf29ce484222325;
-  size_t i = 0;
-  for (; i + 8 <= bytes.size(); i += 8) {
-    uint64_t word;
-    std::memcpy(&word, bytes.data() + i, 8);
-    h = (h ^ word) * 0x100000001b3;
-    h ^= h >> 29;
+// What heed writes into a model directory, besides the folder "training".
+constexpr const char* kFiles[] = {"config.json",
+                                  "generation_config.json",
+                                  "model.safetensors",
+                                  "source.spm",
+                                  "target.spm",
+                                  "vocab.json",
+                                  "target_vocab.json",
+                                  "tokenizer_config.json",
+                                  "special_tokens_map.json",
+                                  "byte_tokenizer.json",
+                                  "train.toml",
+                                  "metrics.jsonl",
+                                  "curves.svg"};
+constexpr const char* kLock = "lock";
+
+// A killed start leaves only this behind.
+bool holds_only_training(const fs::path& model) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(model)) {
+    if (entry.path().filename() != "training") return false;
   }
-  for (; i < bytes.size(); ++i) h = (h ^ static_cast<uint64_t>(bytes[i])) * 0x100000001b3;
-  return h;
+  return true;
 }
 
 }  // namespace
 
 FolderLock::FolderLock(const std::string& folder) {
-  const std::string path = folder + "/lock";
+  std::error_code error;
+  fs::create_directories(folder, error);
+  if (error) fail_file("[train] cannot make '{}': {}", folder, error.message());
+  const std::string path = (fs::path(folder) / kLock).string();
   file_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
   if (!file_) fail_file("[train] cannot write in '{}': {}", folder, std::strerror(errno));
   if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
     fail_file("[train] '{}' is in use by another process that trains", folder);
 }
 
-void make_fresh(const std::string& model, bool overwrite) {
+void check_fresh(const std::string& model, Existing existing) {
   std::error_code error;
-  if (fs::exists(model, error) && !fs::is_directory(model, error))
-    fail_file("[train] '{}' is a file, expected a folder", model);
-  if (fs::exists(model, error) && !fs::is_empty(model, error)) {
-    if (!overwrite) fail("[train] '{}' exists already: --resume goes on with it, --overwrite replaces it", model);
-    for (const char* name :
-         {"training", "config.json", "generation_config.json", "model.safetensors", "source.spm", "target.spm",
-          "vocab.json", "target_vocab.json", "tokenizer_config.json", "special_tokens_map.json", "byte_tokenizer.json",
-          "train.toml", "metrics.jsonl", "curves.svg"}) {
-      fs::remove_all(fs::path(model) / name, error);
-    }
+  const fs::file_status status = fs::status(model, error);
+  if (!fs::exists(status)) return;
+  if (!fs::is_directory(status)) fail_file("[train] '{}' is a file, expected a folder", model);
+  const bool free = fs::is_empty(model) || (existing == Existing::kStarted && holds_only_training(model));
+  if (free || existing == Existing::kOverwrite) return;
+  if (existing == Existing::kStarted) {
+    fail("[train] '{}' holds no run to go on with, and is not empty: --overwrite without --resume replaces it", model);
   }
-  fs::create_directories(fs::path(model) / "training", error);
-  if (error) fail_file("[train] cannot make '{}': {}", model, error.message());
+  fail("[train] '{}' exists already: --resume goes on with it, --overwrite replaces it", model);
+}
+
+void clear_model(const std::string& model) {
+  for (const char* name : kFiles) fs::remove(fs::path(model) / name);
+  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(model) / "training")) {
+    if (entry.path().filename() != kLock) fs::remove_all(entry.path());
+  }
 }
 
 void check_same_run(const TrainConfig& before, const TrainConfig& now) {
@@ -92,10 +111,22 @@ std::string data_fingerprint(const TrainConfig& config) {
   for (const auto* files : {&d.src, &d.tgt, &d.tsv, &d.valid_src, &d.valid_tgt, &d.valid_tsv}) {
     for (const std::string& path : *files) {
       const MappedFile file(path);
-      text += fmt::format("{} {} bytes {:016x}\n", path, file.bytes().size(), hash(file.bytes()));
+      text +=
+          fmt::format("'{}' of {} bytes {:016x}\n", printable(path), file.bytes().size(), fingerprint(file.bytes()));
     }
   }
   return text;
+}
+
+std::string changed_files(const std::string& before, const std::string& now) {
+  std::vector<std::string> changed;
+  std::istringstream lines(now);
+  for (std::string line; std::getline(lines, line);) {
+    // The hash, which ends a line, says nothing to a person.
+    if (("\n" + before).find("\n" + line + "\n") == std::string::npos)
+      changed.push_back(line.substr(0, line.rfind(' ')));
+  }
+  return changed.empty() ? "a file is no longer named" : fmt::format("{}", fmt::join(changed, ", "));
 }
 
 }  // namespace heed::train

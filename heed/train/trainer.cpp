@@ -70,22 +70,21 @@ void Trainer::resume_from(const std::string& checkpoint) {
 
 Ended Trainer::run(const std::function<bool()>& should_stop) {
   log_.open_at(state_.metrics_bytes);
+  if (config_.save.tensorboard) events_.emplace(folder_.training() + "/tensorboard").start(state_.step + 1);
   while (!limit_reached()) {
     if (should_stop()) {
       save(CheckpointKind::kStopped);
       return Ended::kAsked;
     }
-    step();
-    if (due(config_.valid.every)) {
-      validate();
-      if (config_.valid.patience > 0 && state_.validations_since_best >= config_.valid.patience) {
-        save(CheckpointKind::kStopped);
-        return Ended::kPatience;
-      }
+    if (out_of_patience()) {
+      save(CheckpointKind::kStopped);
+      return Ended::kPatience;
     }
+    step();
+    if (due(config_.valid.every)) validate();
     if (due(config_.save.every > 0 ? config_.save.every : config_.valid.every)) save(CheckpointKind::kRegular);
   }
-  if (!due(config_.valid.every)) validate();
+  if (state_.validated_step != state_.step) validate();
   save(CheckpointKind::kStopped);
   return Ended::kLimit;
 }
@@ -172,7 +171,7 @@ double Trainer::measure_speed() {
   const double start = now();
   double measured_from = start;
   int64_t tokens = 0;
-  for (int64_t i = 0; i < 2 || now() - start < kSeconds; ++i) {
+  for (int64_t i = 0; i < 2 || (i < batches.size() && now() - start < kSeconds); ++i) {
     const std::span<const uint32_t> sentences = batches.batch(i % batches.size());
     if (i == 1) measured_from = now(), tokens = 0;  // the first one warms up
     tokens += forward_backward({{sentences.begin(), sentences.end()}}).tokens;
@@ -204,6 +203,10 @@ void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const std::vect
 }
 
 bool Trainer::due(int64_t every) const { return every > 0 ? state_.step % every == 0 : epoch_ended_; }
+
+bool Trainer::out_of_patience() const {
+  return config_.valid.patience > 0 && state_.validations_since_best >= config_.valid.patience;
+}
 
 bool Trainer::limit_reached() const {
   const TrainConfig::Run& t = config_.train;
@@ -243,6 +246,7 @@ void Trainer::report(const StepLoss& loss, double learning_rate, double norm, do
   r.seconds = state_.seconds;
   r.seconds_left = seconds_left();
   log_.add(r);
+  if (events_) events_->add(r);
   observer_.on_step(r);
 }
 
@@ -251,9 +255,10 @@ void Trainer::report(const StepLoss& loss, double learning_rate, double norm, do
 void Trainer::validate() {
   if (!data_.valid) return;
   ValidationReport r;
-  r.step = state_.step, r.epoch = state_.epoch;
+  r.step = state_.validated_step = state_.step, r.epoch = state_.epoch;
   with_published_weights([&] { measure(r); });
   log_.add(r);
+  if (events_) events_->add(r);
   log_.draw_curves();
   observer_.on_validation(r);
 }
@@ -281,7 +286,7 @@ void Trainer::keep_best(ValidationReport& r) {
   const double value = config_.valid.metric == "loss" || r.bleu < 0 ? -r.loss
                        : config_.valid.metric == "chrf"             ? r.chrf
                                                                     : r.bleu;
-  r.best = state_.best_step < 0 || value > state_.best;
+  r.best = std::isfinite(value) && (state_.best_step < 0 || value > state_.best);
   if (!r.best) {
     ++state_.validations_since_best;
     return;
@@ -340,8 +345,8 @@ void Trainer::finish() {
   log_.draw_curves();
   const int64_t last = config_.train.average_last;
   if (last == 0) {
-    // Without validation there is no best one: the last is it.
-    if (!data_.valid) with_published_weights([&] { publish(); });
+    // Without a validation there is no best one: the last is it.
+    if (state_.best_step < 0) with_published_weights([&] { publish(); });
     return;
   }
   std::vector<CheckpointFile> all = checkpoints_in(folder_.training());

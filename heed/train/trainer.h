@@ -17,6 +17,7 @@
 #include "heed/train/config.h"
 #include "heed/train/metrics_log.h"
 #include "heed/train/observer.h"
+#include "heed/train/tensorboard.h"
 
 namespace heed::train {
 
@@ -76,6 +77,7 @@ class Trainer {
   void keep_best(ValidationReport& report);
   void remove_old_checkpoints();
   bool limit_reached() const;
+  bool out_of_patience() const;
   bool due(int64_t every) const;
   double seconds_left() const;
   // Calls body while the model holds other weights than its own.
@@ -98,6 +100,7 @@ class Trainer {
   double lately_seconds_ = 0;
   int64_t lately_tokens_ = 0;
   MetricsLog log_;
+  std::optional<EventLog> events_;  // while it runs, by choice
 };
 
 }  // namespace heed::train

@@ -1,0 +1,270 @@
+// The program as people and machines treat it while it trains: killed, interrupted, without room on the disk. Whatever
+// happens, the model in the end is the one of a run that was left alone.
+#include <fcntl.h>
+#include <grp.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+
+#include <chrono>
+#include <csignal>
+#include <functional>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "heed/cli/program_test.h"
+
+namespace heed::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
+
+class Training : public Program {
+ protected:
+  void SetUp() override {
+    Program::SetUp();
+    // Words in one order on one side, in the other on the other.
+    std::mt19937 random(1);
+    const char* words[] = {"ga", "na", "da", "ra", "ma", "ba", "sa", "ja", "cha", "ka", "ta", "pa", "ha"};
+    for (const auto& [name, count] : {std::pair("train", 40), std::pair("valid", 5)}) {
+      std::ofstream source(path(std::string(name) + ".src")), target(path(std::string(name) + ".tgt"));
+      for (int i = 0; i < count; ++i) {
+        std::string forward, backward;
+        for (uint32_t n = 2 + random() % 6; n > 0; --n) {
+          const std::string word = words[random() % 13];
+          forward += " " + word, backward = " " + word + backward;
+        }
+        source << forward.substr(1) << "\n", target << backward.substr(1) << "\n";
+      }
+    }
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::vector<std::string> command(const std::string& model, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"train", "translate", "--out", path(model), "--quiet"};
+    for (const char* side : {"src", "tgt"}) {
+      for (const char* name : {"train", "valid"}) {
+        words.push_back(std::string(name[0] == 't' ? "--" : "--valid-") + side);
+        words.push_back(path(std::string(name) + "." + side));
+      }
+    }
+    for (const char* word :
+         {"--tokenizer",      "word", "--vocabulary", "60", "--preset",        "tiny", "--encoder-layers", "1",
+          "--decoder-layers", "1",    "--d-model",    "16", "--d-ff",          "32",   "--heads",          "2",
+          "--batch-tokens",   "60",   "--warmup",     "10", "--average-decay", "0.9",  "--valid-every",    "15",
+          "--valid-metric",   "loss", "--save-every", "10"}) {
+      words.emplace_back(word);
+    }
+    words.insert(words.end(), more.begin(), more.end());
+    if (std::find(more.begin(), more.end(), "--max-steps") == more.end())
+      words.insert(words.end(), {"--max-steps", "60"});
+    return words;
+  }
+
+  // Starts the program and does not wait for it; `before` runs in the new process.
+  pid_t start(std::vector<std::string> words, const std::function<void()>& before = {}) {
+    words.insert(words.begin(), HEED_PROGRAM);
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const std::string err = path("err");
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), 2);
+      if (before) before();
+      ::execv(HEED_PROGRAM, argv.data());
+      ::_exit(127);
+    }
+    return pid;
+  }
+  // Its exit status; -1 where a signal ended it.
+  static int status_of(pid_t pid) {
+    int status = 0;
+    EXPECT_EQ(::waitpid(pid, &status, 0), pid);
+    return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  }
+  int finish(const std::string& model, std::vector<std::string> more = {}, const std::function<void()>& before = {}) {
+    return status_of(start(command(model, more), before));
+  }
+  std::string err() const { return read_all(path("err")); }
+
+  // A file that the run writes on its way.
+  void wait_for(const std::string& name) const {
+    for (const auto begun = Clock::now(); !fs::exists(path(name));) {
+      ASSERT_LT(seconds_since(begun), 60) << name;
+      sleep_for(0.001);
+    }
+  }
+
+  void expect_same(const std::string& model, const std::string& other) const {
+    for (const char* name : {"model.safetensors", "config.json", "vocab.json", "source.spm"}) {
+      const std::string content = read_all(folder_ / model / name);
+      EXPECT_FALSE(content.empty()) << name;
+      EXPECT_TRUE(content == read_all(folder_ / other / name)) << name << " of " << model;
+    }
+  }
+  void expect_one_line(const std::string& part) const {
+    EXPECT_EQ(std::count(err().begin(), err().end(), '\n'), 1) << err();
+    EXPECT_NE(err().find(part), std::string::npos) << err();
+  }
+};
+
+TEST_F(Training, KilledAtAnyInstantItLosesNothing) {
+  const char* asked = std::getenv("HEED_KILLS");
+  const int kills = asked != nullptr ? std::atoi(asked) : 5;
+  auto begun = Clock::now();
+  ASSERT_EQ(finish("straight"), 0) << err();
+  const double whole = seconds_since(begun);
+  std::mt19937_64 random(std::random_device{}());
+  std::uniform_real_distribution<double> instant(0, 1.05 * whole);
+  int model = 0, killed = 0, resumes = 0;
+  while (killed < kills) {
+    const std::string name = "killed" + std::to_string(model);
+    const pid_t pid = start(command(name, {"--resume"}));
+    sleep_for(instant(random));
+    ::kill(pid, SIGKILL);
+    const int status = status_of(pid);
+    ASSERT_TRUE(status == -1 || status == 0) << err();
+    status == -1 ? ++killed : ++resumes;
+    if (status == 0) {
+      expect_same(name, "straight");
+      ++model;
+    }
+  }
+  const std::string name = "killed" + std::to_string(model);
+  ASSERT_EQ(finish(name, {"--resume"}), 0) << err();
+  expect_same(name, "straight");
+  RecordProperty("killed", killed);
+  RecordProperty("finished", resumes + 1);
+}
+
+TEST_F(Training, SignalsSaveAndTheRestIsTheSame) {
+  ASSERT_EQ(finish("straight"), 0) << err();
+  for (const int signal : {SIGTERM, SIGINT}) {
+    const std::string name = "signal" + std::to_string(signal);
+    std::vector<std::string> words = command(name);
+    std::erase(words, "--quiet");
+    const pid_t pid = start(words);
+    wait_for(name + "/training/prepared");
+    ::kill(pid, signal);
+    EXPECT_EQ(status_of(pid), 0) << err();
+    EXPECT_NE(err().find("stopped and saved after step"), std::string::npos) << err();
+    ASSERT_EQ(finish(name, {"--resume"}), 0) << err();
+    expect_same(name, "straight");
+  }
+}
+
+TEST_F(Training, FurtherSignalsEndItAtOnceAndLoseNothing) {
+  ASSERT_EQ(finish("straight"), 0) << err();
+  const pid_t pid = start(command("model", {"--max-steps", "1000000"}));
+  wait_for("model/training/checkpoint-10.safetensors");
+  int status = 0;
+  while (::waitpid(pid, &status, WNOHANG) == 0) ::kill(pid, SIGINT), sleep_for(0.0005);
+  ASSERT_TRUE(WIFEXITED(status));
+  EXPECT_TRUE(WEXITSTATUS(status) == 130 || WEXITSTATUS(status) == 0) << WEXITSTATUS(status);
+  // It may have gone beyond step 60 by now: what counts is that it goes on.
+  EXPECT_EQ(finish("model", {"--resume"}), 0) << err();
+}
+
+TEST_F(Training, ASecondProcessIsRefused) {
+  const pid_t pid = start(command("model", {"--max-steps", "1000000"}));
+  wait_for("model/training/prepared");
+  for (const char* flag : {"--resume", "--overwrite"}) {
+    EXPECT_EQ(finish("model", {flag}), 1);
+    expect_one_line("is in use by another process");
+  }
+  EXPECT_EQ(finish("model"), 2);
+  expect_one_line("exists already");
+  ::kill(pid, SIGTERM);
+  EXPECT_EQ(status_of(pid), 0);
+  EXPECT_EQ(finish("model", {"--resume", "--max-steps", "5"}), 0) << err();
+}
+
+TEST_F(Training, AFullDiskLosesNothing) {
+  ASSERT_EQ(finish("straight"), 0) << err();
+  ASSERT_EQ(finish("model", {"--max-steps", "20"}), 0) << err();
+  std::map<std::string, std::string> saved;
+  uintmax_t largest = 0;
+  for (const auto& entry : fs::directory_iterator(folder_ / "model/training")) {
+    saved[entry.path().string()] = read_all(entry.path());
+    largest = std::max(largest, entry.file_size());
+  }
+  const auto limit = [&] {
+    const rlimit most{largest - 1, largest - 1};
+    ::setrlimit(RLIMIT_FSIZE, &most);
+  };
+  EXPECT_EQ(finish("model", {"--resume"}, limit), 1);
+  expect_one_line("cannot write");
+  int checkpoints = 0;
+  for (const auto& [name, content] : saved) {
+    EXPECT_TRUE(read_all(name) == content) << name;
+    checkpoints += name.find("-20.safetensors") != std::string::npos;
+  }
+  EXPECT_GT(checkpoints, 0);
+  size_t files = 0;
+  for ([[maybe_unused]] const auto& entry : fs::directory_iterator(folder_ / "model/training")) ++files;
+  EXPECT_EQ(files, saved.size());  // nothing half-written lies about
+  // No room at all for a log, a tokenizer, anything.
+  EXPECT_EQ(finish("nowhere", {},
+                   [] {
+                     const rlimit none{0, 0};
+                     ::setrlimit(RLIMIT_FSIZE, &none);
+                     ::signal(SIGXFSZ, SIG_DFL);
+                   }),
+            1);
+  ASSERT_EQ(finish("model", {"--resume"}), 0) << err();
+  expect_same("model", "straight");
+}
+
+TEST_F(Training, AReadOnlyFolderIsOneLine) {
+  ASSERT_EQ(finish("model", {"--max-steps", "20"}), 0) << err();
+  const std::string before = read_all(folder_ / "model/model.safetensors");
+  ::chmod(path("model/training").c_str(), 0555);
+  ::chmod(folder_.c_str(), 0555);
+  // Nothing is read-only for root.
+  const auto as_nobody = [] {
+    if (::geteuid() != 0) return;
+    if (::setgroups(0, nullptr) != 0 || ::setgid(65534) != 0 || ::setuid(65534) != 0) ::_exit(127);
+    if (::access(HEED_PROGRAM, X_OK) != 0) ::_exit(126);
+  };
+  const int resumed = finish("model", {"--resume"}, as_nobody);
+  const std::string first = err();
+  const int fresh = finish("other", {}, as_nobody);
+  const std::string second = err();
+  ::chmod(folder_.c_str(), 0755);
+  ::chmod(path("model/training").c_str(), 0755);
+  if (resumed == 126 || resumed == 127) GTEST_SKIP() << "another user cannot run the program here";
+  EXPECT_EQ(resumed, 1) << first;
+  EXPECT_EQ(fresh, 1) << second;
+  for (const std::string& line : {first, second}) {
+    EXPECT_EQ(std::count(line.begin(), line.end(), '\n'), 1) << line;
+    EXPECT_NE(line.find("ermission denied"), std::string::npos) << line;
+  }
+  EXPECT_TRUE(read_all(folder_ / "model/model.safetensors") == before);
+  EXPECT_EQ(finish("model", {"--resume"}), 0) << err();
+}
+
+TEST_F(Training, TheSameModelHoweverItRuns) {
+  ASSERT_EQ(finish("straight", {"--threads", "1"}), 0) << err();
+  ASSERT_EQ(finish("two", {"--threads", "2"}), 0) << err();
+  expect_same("two", "straight");
+  ASSERT_EQ(finish("nothing-saved", {"--resume"}), 0) << err();
+  expect_same("nothing-saved", "straight");
+  std::vector<std::string> words = command("verified", {"--verify-resume"});
+  std::erase(words, "--quiet");
+  ASSERT_EQ(status_of(start(words)), 0) << err();
+  EXPECT_NE(err().find("resume verified: stopped after step 5, resumed, and at step 10 all"), std::string::npos)
+      << err();
+  expect_same("verified", "straight");
+  ASSERT_EQ(status_of(start({"train", path("straight/train.toml"), "--quiet", "--set", "out=" + path("by-config")})), 0)
+      << err();
+  expect_same("by-config", "straight");
+}
+
+}  // namespace
+}  // namespace heed::cli

@@ -1,0 +1,289 @@
+// The config as people write it: every key both ways, and every mistake named with its place.
+#include "heed/train/config.h"
+
+#include <set>
+
+#include "heed/io/test_files.h"
+
+namespace heed::train {
+namespace {
+
+std::string refused(const std::string& toml) {
+  TrainConfig config;
+  return message_of<Error>([&] { read_config_text(config, toml, "run.toml"); });
+}
+
+std::string set_refused(const std::string& assignment) {
+  TrainConfig config;
+  const std::string before = config_text(config);
+  const std::string message = message_of<Error>([&] { set_config(config, assignment); });
+  EXPECT_EQ(config_text(config), before) << assignment;
+  return message;
+}
+
+TrainConfig set_to(const std::string& assignment) {
+  TrainConfig config;
+  set_config(config, assignment);
+  return config;
+}
+
+// A value that is not the default, within what the field takes.
+struct Change {
+  const ConfigField& field;
+  void operator()(int64_t* value) const {
+    *value = *value + 1 <= static_cast<int64_t>(field.most) ? *value + 1 : *value - 1;
+  }
+  void operator()(double* value) const {
+    const double other = (std::max(field.least, -0.5) + std::min(field.most, 1.0)) / 3;
+    *value = other == *value ? other * 0.7 : other;
+  }
+  void operator()(bool* value) const { *value = !*value; }
+  void operator()(std::string* value) const {
+    if (field.choices.empty()) {
+      *value = "a \"b\" \\ 'c' 한국어\n\t#=[x]";
+      return;
+    }
+    *value = *value == field.choices.back() ? field.choices.front() : field.choices.back();
+  }
+  void operator()(std::vector<std::string>* value) const { *value = {"one, two", "", "th\"ree']\\", "ünï 한"}; }
+};
+
+TEST(Config, EveryFieldRoundTrips) {
+  TrainConfig changed;
+  for (const ConfigField& field : config_fields(changed)) std::visit(Change{field}, field.value);
+  const std::string text = config_text(changed);
+  TrainConfig read;
+  read_config_text(read, text, "run.toml");
+  EXPECT_EQ(config_text(read), text);
+  // And none was left out: each line of the two texts differs where a key stands.
+  std::istringstream mine(text), standard(config_text(TrainConfig{}));
+  int64_t keys = 0;
+  for (std::string a, b; std::getline(standard, b);) {
+    while (std::getline(mine, a) && a.substr(0, a.find('=')) != b.substr(0, b.find('='))) {
+    }
+    if (b.find('=') == std::string::npos) continue;
+    EXPECT_NE(a, b);
+    ++keys;
+  }
+  EXPECT_EQ(keys, static_cast<int64_t>(config_fields(changed).size()));
+}
+
+TEST(Config, TheDefaultsRoundTrip) {
+  TrainConfig config;
+  const std::string text = config_text(config);
+  config.train.max_steps = 77;
+  read_config_text(config, text, "run.toml");
+  EXPECT_EQ(config_text(config), text);
+}
+
+TEST(Config, NumbersKeepEveryBit) {
+  TrainConfig config;
+  for (const double value : {0.1, 1.0 / 3, 1e-9, 5e-324, 123456.0, 0.30000000000000004}) {
+    config.train.learning_rate = value / 1000;
+    TrainConfig read;
+    read_config_text(read, config_text(config), "run.toml");
+    EXPECT_EQ(read.train.learning_rate, config.train.learning_rate);
+  }
+}
+
+TEST(Config, KeysAndFlagsAreOfOneKindEach) {
+  TrainConfig config;
+  std::set<std::string> keys, flags, short_keys;
+  const std::vector<ConfigField> fields = config_fields(config);
+  for (const ConfigField& field : fields) {
+    const std::string key = field.key;
+    keys.insert(key), flags.insert(field.flag()), short_keys.insert(key.substr(key.find('.') + 1));
+  }
+  EXPECT_EQ(keys.size(), fields.size());
+  EXPECT_EQ(flags.size(), fields.size());
+  EXPECT_EQ(short_keys.size(), fields.size());
+  EXPECT_TRUE(flags.count("--max-steps") && flags.count("--valid-beam") && flags.count("--valid-src") &&
+              flags.count("--out"));
+}
+
+TEST(Config, ReadsTablesDottedKeysAndShortKeys) {
+  TrainConfig config;
+  read_config_text(config,
+                   "max_epochs = 3\ntrain.seed = 9\ndata = {src = 'a', tgt = ['b', 'c']}\n[model]\ndropout = 0\n",
+                   "run.toml");
+  EXPECT_EQ(config.train.max_epochs, 3);
+  EXPECT_EQ(config.train.seed, 9);
+  EXPECT_EQ(config.data.src, std::vector<std::string>{"a"});
+  EXPECT_EQ(config.data.tgt, (std::vector<std::string>{"b", "c"}));
+  EXPECT_EQ(config.model.dropout, 0);
+}
+
+TEST(Config, AnUnknownKeyComesWithTheNearest) {
+  EXPECT_EQ(refused("[train]\nmax_step = 3\n"),
+            "[config] run.toml:2:12: unknown key 'train.max_step', did you mean 'train.max_steps'?");
+  EXPECT_EQ(refused("droput = 0.1\n"), "[config] run.toml:1:10: unknown key 'droput', did you mean 'dropout'?");
+  EXPECT_EQ(set_refused("trian.seed=3"),
+            "[config] --set trian.seed=3: unknown key 'trian.seed', did you mean 'train.seed'?");
+  EXPECT_EQ(set_refused("zzzzzzzzzzzz=3"), "[config] --set zzzzzzzzzzzz=3: unknown key 'zzzzzzzzzzzz'");
+}
+
+TEST(Config, AWrongTypeIsNamedWithLineAndColumn) {
+  EXPECT_EQ(refused("[train]\nseed = 1\nmax_steps = \"many\"\n"),
+            "[config] run.toml:3:13: train.max_steps is of type string, expected a whole number");
+  EXPECT_EQ(refused("train.max_steps = 1.5"),
+            "[config] run.toml:1:19: train.max_steps is of type floating-point, expected a whole number");
+  EXPECT_EQ(refused("train.clip = true"), "[config] run.toml:1:14: train.clip is of type boolean, expected a number");
+  EXPECT_EQ(refused("text.joint = 1"), "[config] run.toml:1:14: text.joint is of type integer, expected true or false");
+  EXPECT_EQ(refused("save.out = 1979-05-27"),
+            "[config] run.toml:1:12: save.out is of type date, expected a text in quotes");
+  EXPECT_EQ(refused("data.src = ['a', 2]"),
+            "[config] run.toml:1:12: data.src is of type array, expected a list of texts in quotes");
+  EXPECT_EQ(refused("data.src = 2"),
+            "[config] run.toml:1:12: data.src is of type integer, expected a text in quotes or a list of them");
+}
+
+TEST(Config, WhatIsNoTomlIsNamedWithLineAndColumn) {
+  const std::string message = refused("[train]\nmax_steps 3\n");
+  EXPECT_TRUE(message.starts_with("[config] run.toml:2:")) << message;
+  EXPECT_EQ(message.find('\n'), std::string::npos);
+  EXPECT_TRUE(refused("seed = 1\nseed = 2\n").starts_with("[config] run.toml:2:"));
+  EXPECT_TRUE(refused("out = '\xff\xfe'").starts_with("[config] run.toml:1:"));
+  EXPECT_TRUE(refused(std::string(100000, '[')).starts_with("[config] run.toml:1:"));
+}
+
+TEST(Config, NumbersHaveARange) {
+  EXPECT_EQ(refused("train.smoothing = 1.5"), "[config] run.toml:1:19: train.smoothing is 1.5, expected 0 to 0.999");
+  EXPECT_EQ(refused("train.accumulate = 0"), "[config] run.toml:1:20: train.accumulate is 0, expected 1 to 4096");
+  EXPECT_TRUE(refused("train.max_steps = -1").find("expected 0 to") != std::string::npos);
+  EXPECT_TRUE(refused("train.clip = nan").find("train.clip is nan") != std::string::npos);
+  EXPECT_TRUE(refused("train.clip = inf").find("train.clip is inf") != std::string::npos);
+  // Whole numbers beyond those that a double holds.
+  EXPECT_TRUE(refused("train.clip = 9223372036854775807").find("expected 0 to") != std::string::npos);
+  EXPECT_TRUE(refused("train.seed = 9223372036854775807").find("expected 0 to") != std::string::npos);
+  TrainConfig config;
+  read_config_text(config, "train.clip = 3", "run.toml");
+  EXPECT_EQ(config.train.clip, 3);
+}
+
+TEST(Config, NamesAreChosenFromAList) {
+  EXPECT_EQ(refused("train.optimizer = 'adamm'"),
+            "[config] run.toml:1:19: train.optimizer is 'adamm', expected 'adam'?");
+  const std::string message = refused("valid.metric = 'quality'");
+  EXPECT_NE(message.find("valid.metric is 'quality', expected one of bleu, chrf, loss"), std::string::npos) << message;
+}
+
+TEST(Config, AssignmentsAreTypedAsPeopleType) {
+  EXPECT_EQ(set_to("train.max_steps=100").train.max_steps, 100);
+  EXPECT_EQ(set_to("max_steps=1_000").train.max_steps, 1000);
+  EXPECT_EQ(set_to("learning_rate=3e-4").train.learning_rate, 3e-4);
+  EXPECT_EQ(set_to("clip=5").train.clip, 5);
+  EXPECT_EQ(set_to("joint=false").text.joint, false);
+  EXPECT_EQ(set_to("save.out=my model").save.out, "my model");
+  EXPECT_EQ(set_to("out='quoted'").save.out, "quoted");
+  EXPECT_EQ(set_to("out=a=b").save.out, "a=b");
+  EXPECT_EQ(set_to("out=2026").save.out, "2026");
+  EXPECT_EQ(set_to("out=true").save.out, "true");
+  EXPECT_EQ(set_to("bleu_tokens=13a").valid.bleu_tokens, "13a");
+  EXPECT_EQ(set_to("src=train.en").data.src, std::vector<std::string>{"train.en"});
+  EXPECT_EQ(set_to("src=['a', 'b']").data.src, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(set_to("src=[]").data.src, std::vector<std::string>{});
+  EXPECT_EQ(set_to("activation=").model.activation, "");
+}
+
+TEST(Config, WrongAssignmentsChangeNothing) {
+  EXPECT_EQ(set_refused("max_steps"), "[config] --set max_steps: expected key=value");
+  EXPECT_EQ(set_refused("=3"), "[config] --set =3: expected key=value");
+  EXPECT_EQ(set_refused("max_steps=ten"),
+            "[config] --set max_steps=ten: train.max_steps is of type string, expected a whole number");
+  EXPECT_EQ(set_refused("max_steps="),
+            "[config] --set max_steps=: train.max_steps is of type string, expected a whole number");
+  EXPECT_NE(set_refused("dropout=2").find("model.dropout is 2, expected -1 to 0.999"), std::string::npos);
+  EXPECT_NE(set_refused("optimizer=x").find("expected one of adam, adamw, sgd"), std::string::npos);
+  EXPECT_EQ(set_refused(std::string("a\nb=") + std::string(1000, 'x')).find('\n'), std::string::npos);
+}
+
+TEST(Config, AFileThatIsNoneIsNamed) {
+  const TemporaryFolder folder;
+  TrainConfig config;
+  EXPECT_NE(message_of([&] { read_config_file(config, folder.file("none.toml")); }).find("none.toml"),
+            std::string::npos);
+  put_content(folder.file("large.toml"), std::string((1 << 20) + 1, '#'));
+  EXPECT_NE(message_of([&] { read_config_file(config, folder.file("large.toml")); }).find("it is no config"),
+            std::string::npos);
+}
+
+// --- What a run needs ---
+
+TrainConfig enough() {
+  TrainConfig config;
+  config.data.src = {"a"}, config.data.tgt = {"b"}, config.save.out = "model";
+  return config;
+}
+
+std::string check_refused(const std::function<void(TrainConfig&)>& change) {
+  TrainConfig config = enough();
+  change(config);
+  return message_of<Error>([&] { check_config(config); });
+}
+
+TEST(Config, ChecksWhatARunNeeds) {
+  TrainConfig good = enough();
+  check_config(good);
+  EXPECT_NE(check_refused([](TrainConfig& c) { c.data.tgt.clear(); }).find("no sentences to train with"),
+            std::string::npos);
+  EXPECT_NE(check_refused([](TrainConfig& c) { c.data.tsv = {"c"}; }).find("expected one of them"), std::string::npos);
+  EXPECT_NE(check_refused([](TrainConfig& c) { c.data.valid_src = {"c"}; }).find("one is missing"), std::string::npos);
+  EXPECT_NE(check_refused([](TrainConfig& c) { c.save.out.clear(); }).find("save.out"), std::string::npos);
+  EXPECT_NE(check_refused([](TrainConfig& c) { c.train.accumulate = 0; }).find("train.accumulate is 0"),
+            std::string::npos);
+  EXPECT_NE(check_refused([](TrainConfig& c) { c.train.schedule = "sqrtt"; }).find("'sqrt'?"), std::string::npos);
+  EXPECT_NE(check_refused([](TrainConfig& c) { c.save.out = "\xff"; }).find("save.out is '\xff', expected UTF-8"),
+            std::string::npos);
+  EXPECT_NE(check_refused([](TrainConfig& c) { c.data.src = {"a\xc3"}; }).find("data.src"), std::string::npos);
+}
+
+TEST(Config, ResolvingLeavesNothingOpen) {
+  for (const char* preset : {"tiny", "small", "base"}) {
+    TrainConfig config = enough();
+    config.model.preset = preset;
+    resolve_config(config, {1000, 100000});
+    EXPECT_GT(config.model.encoder_layers * config.model.decoder_layers * config.model.d_ff, 0);
+    EXPECT_GE(config.model.dropout, 0);
+    EXPECT_GT(config.train.batch_tokens * config.train.warmup, 0);
+    EXPECT_GT(config.train.learning_rate, 0);
+    EXPECT_NE(config.train.precision, "auto");
+    EXPECT_GT(config.train.max_epochs, 0);
+    const std::string once = config_text(config);
+    EXPECT_EQ(resolve_config(config, {1000, 100000}), "");
+    EXPECT_EQ(config_text(config), once);
+    model_config(config, 100, 100);
+  }
+}
+
+TEST(Config, AutoFollowsTheData) {
+  for (const auto& [pairs, preset] :
+       {std::pair(100, "tiny"), std::pair(500'000, "small"), std::pair(5'000'000, "base")}) {
+    TrainConfig config = enough();
+    const std::string said = resolve_config(config, {pairs, 0});
+    EXPECT_EQ(config.model.preset, preset);
+    EXPECT_NE(said.find(fmt::format("preset {}: {} sentence pairs", preset, pairs)), std::string::npos) << said;
+  }
+}
+
+TEST(Config, WhatThePresetSaysMayBeOverridden) {
+  TrainConfig config = enough();
+  config.model.preset = "tiny", config.model.d_model = 64, config.model.dropout = 0, config.train.max_steps = 5;
+  config.train.average_last = 7;
+  resolve_config(config, {10, 10});
+  EXPECT_EQ(config.model.d_model, 64);
+  EXPECT_EQ(config.model.d_ff, 256);
+  EXPECT_EQ(config.model.dropout, 0);
+  EXPECT_EQ(config.train.max_epochs, 0);
+  EXPECT_EQ(config.save.keep, 7);
+}
+
+TEST(Config, HeadsThatDoNotDivideAreRefused) {
+  TrainConfig config = enough();
+  config.model.heads = 3;
+  resolve_config(config, {10, 10});
+  const std::string message = message_of<Error>([&] { model_config(config, 8, 8); });
+  EXPECT_NE(message.find("heads"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace heed::train
