@@ -151,7 +151,8 @@ void stack_fields(Visit v, Stack& s) {
   v("final_norm", s.final_norm), v("norm_eps", s.norm_eps), v("norm_bias", s.norm_bias);
   v.choice("activation", s.activation, kActivations), v("gated", s.gated), v("bias", s.bias);
   v("init_deviation", s.init_deviation);
-  v("with_attention", s.with_attention), v("with_feed_forward", s.with_feed_forward);
+  v("with_attention", s.with_attention), v("with_cross_attention", s.with_cross_attention);
+  v("with_feed_forward", s.with_feed_forward);
   v("with_residual", s.with_residual);
   v.group("positions", [&](auto&& p) {
     p.choice("kind", s.positions.kind, kPositions), p("max_length", s.positions.max_length);
@@ -182,7 +183,7 @@ void model_fields(Visit v, Model& m) {
 
 bool fits_marian(const nn::StackConfig& s) {
   return s.norm == nn::NormKind::kLayer && s.norm_place == nn::NormPlace::kPost && !s.final_norm && s.norm_bias &&
-         s.norm_eps == 1e-5f && s.bias && !s.gated && s.activation != Activation::kNone && s.with_attention &&
+         s.norm_eps == 1e-5f && s.bias && !s.gated && s.activation != Activation::kNone && s.with_attention && s.with_cross_attention &&
          s.with_feed_forward && s.with_residual && s.key_heads() == s.heads && s.head_size() * s.heads == s.d_model &&
          (s.positions.kind == nn::PositionKind::kSinusoidal || s.positions.kind == nn::PositionKind::kLearned);
 }
