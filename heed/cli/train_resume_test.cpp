@@ -2,6 +2,7 @@
 // happens, the model in the end is the one of a run that was left alone.
 #include <fcntl.h>
 #include <grp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 
@@ -75,6 +76,8 @@ class Training : public Program {
     const std::string err = path("err");
     const pid_t pid = ::fork();
     if (pid == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing goes on when the test has ended
+      ::dup2(::open("/dev/null", O_WRONLY), 1);
       ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), 2);
       if (before) before();
       ::execv(HEED_PROGRAM, argv.data());
@@ -109,8 +112,9 @@ class Training : public Program {
     }
   }
   void expect_one_line(const std::string& part) const {
-    EXPECT_EQ(std::count(err().begin(), err().end(), '\n'), 1) << err();
-    EXPECT_NE(err().find(part), std::string::npos) << err();
+    const std::string text = err();
+    EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 1) << text;
+    EXPECT_NE(text.find(part), std::string::npos) << text;
   }
 };
 
