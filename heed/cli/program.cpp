@@ -75,7 +75,7 @@ std::string one_line(std::string text) {
 }
 
 int complain(int status, const std::string& line) {
-  fmt::print(stderr, "heed: {}\n", one_line(line));
+  say(fmt::format("heed: {}\n", one_line(line)));
   return status;
 }
 
@@ -142,8 +142,10 @@ void print(std::string_view text) {
   }
 }
 
+void say(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
 void message(const Common& common, std::string_view line) {
-  if (!common.quiet) fmt::print(stderr, "heed: {}\n", line);
+  if (!common.quiet) say(fmt::format("heed: {}\n", line));
 }
 
 int run_program(int argc, const char* const* argv) {

@@ -36,6 +36,8 @@ std::string help_of(const CLI::App* app);
 // Standard output, checked: a full disk is a FileError. Messages go to standard error, unless --quiet.
 void print(std::string_view text);
 void message(const Common& common, std::string_view line);
+// Standard error as it is; where that cannot be written, there is nobody to tell.
+void say(std::string_view text);
 
 // The whole program; returns the exit status: 0, 2 for a wrong request, 1 for a failure.
 int run_program(int argc, const char* const* argv);

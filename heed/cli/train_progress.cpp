@@ -28,18 +28,18 @@ bool TrainProgress::due(double seconds) {
 }
 
 void TrainProgress::live(const std::string& line) {
-  fmt::print(stderr, "\r\033[K{}", line);
+  say("\r\033[K" + line);
   std::fflush(stderr);
   line_open_ = true;
 }
 
 void TrainProgress::plain(const std::string& line) {
   end_line();
-  fmt::print(stderr, "{}\n", line);
+  say(line + "\n");
 }
 
 void TrainProgress::end_line() {
-  if (line_open_) fmt::print(stderr, "\n");
+  if (line_open_) say("\n");
   line_open_ = false;
 }
 

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "heed/base/error.h"
@@ -138,9 +139,11 @@ struct Text {
   }
   std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
   std::string operator()(const std::string* value) const {
-    std::ostringstream text;
-    text << toml::value<std::string>(*value);
-    return text.str();
+    // A string of JSON is one of TOML, but for the one control character that JSON lets through.
+    const std::string text = nlohmann::json(*value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+    std::string escaped;
+    for (const char c : text) escaped += c == '\x7f' ? "\\u007f" : std::string(1, c);
+    return escaped;
   }
   std::string operator()(const std::vector<std::string>* value) const {
     std::string text = "[";
