@@ -127,6 +127,11 @@ endfunction()
 # Floors whose fast paths depend on the CPU: their tests run a second time with the wider path switched off.
 set(HEED_ISA_FLOORS kernels tensor nn models train)
 
+# Tests that train and translate whole models: they run in the release build alone.
+set(HEED_WHOLE_RUNS_train "-ResumeTest.*:RunTest.*:TrainerTest.*:RunFolderTest.*:FolderLock.*:Checkpoint.*:Config.*:TensorBoard.*")
+set(HEED_WHOLE_RUNS_cli "-Training.*")
+set(HEED_WHOLE_RUNS_decode "-Translation.*")
+
 # heed_tests(name library sources...): one program name_test, every case a test of its own, labelled with the floor.
 function(heed_tests name library)
   if(NOT HEED_TESTS OR NOT ARGN)
@@ -136,7 +141,11 @@ function(heed_tests name library)
   target_link_libraries(${name}_test PRIVATE ${library} heed_flags GTest::gtest_main)
   target_compile_definitions(${name}_test PRIVATE HEED_SOURCE_DIR="${PROJECT_SOURCE_DIR}"
                              HEED_PROGRAM="${PROJECT_BINARY_DIR}/heed")
-  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST
+  set(filter "*")
+  if(HEED_SANITIZE AND DEFINED HEED_WHOLE_RUNS_${name})
+    set(filter "${HEED_WHOLE_RUNS_${name}}")
+  endif()
+  gtest_discover_tests(${name}_test TEST_PREFIX "${name}." DISCOVERY_MODE PRE_TEST TEST_FILTER "${filter}"
                        PROPERTIES LABELS ${name} TIMEOUT 300)
   if(name IN_LIST HEED_ISA_FLOORS AND NOT HEED_SANITIZE)
     gtest_discover_tests(${name}_test TEST_PREFIX "avx2.${name}." DISCOVERY_MODE PRE_TEST TEST_LIST ${name}_avx2_tests
