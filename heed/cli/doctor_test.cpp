@@ -1,5 +1,4 @@
 #include "heed/cli/doctor_checks.h"
-
 #include "heed/cli/program_test.h"
 #include "heed/models/decoder.h"
 
@@ -43,10 +42,12 @@ struct Trained {
 
 TEST(Doctor, FindsRightGradientsRight) {
   const Trained t;
-  const std::vector<float> before(t.model.parameters.values(), t.model.parameters.values() + t.model.parameters.arena_size());
+  const std::vector<float> before(t.model.parameters.values(),
+                                  t.model.parameters.values() + t.model.parameters.arena_size());
   const Finding f = t.compare();
   EXPECT_EQ(f.verdict, Verdict::kGood) << f.detail;
-  const std::vector<float> after(t.model.parameters.values(), t.model.parameters.values() + t.model.parameters.arena_size());
+  const std::vector<float> after(t.model.parameters.values(),
+                                 t.model.parameters.values() + t.model.parameters.arena_size());
   EXPECT_EQ(before, after) << "the weights did not come back";
 }
 
@@ -90,7 +91,8 @@ TEST_F(Program, DoctorReportsEveryCheck) {
 // 0 is a seed like any other.
 TEST_F(Program, BenchTrainTakesTheSeedItIsGiven) {
   const auto first_loss = [&](const std::string& seed) {
-    return run_json({"bench", "train", "--preset", "tiny", "--seconds", "0.1", "--seed", seed})["loss"]["first"].get<double>();
+    return run_json({"bench", "train", "--preset", "tiny", "--seconds", "0.1", "--seed", seed})["loss"]["first"]
+        .get<double>();
   };
   const double zero = first_loss("0");
   EXPECT_EQ(zero, first_loss("0"));

@@ -80,7 +80,10 @@ class PositionsShow : public Show {
     }
     // What training starts from is small: two decimals would leave nothing of it.
     panels.push_back({tables_.between_title, tables_.between, scale_of(tables_.between),
-                      ask_.kind == "t5" ? 0 : ask_.kind == "learned" ? -3 : 2, "position q", "position p"});
+                      ask_.kind == "t5"        ? 0
+                      : ask_.kind == "learned" ? -3
+                                               : 2,
+                      "position q", "position p"});
     page.heat(panels);
     if (reach() > 0 && ask_.length > 1) {
       Chart chart;
@@ -128,7 +131,8 @@ class PositionsShow : public Show {
   std::vector<int64_t> spread_features() const {
     std::vector<int64_t> features;
     const int64_t pairs = (ask_.dim + 1) / 2, most = ask_.dim <= kWavesShown ? ask_.dim : kWavesSpread;
-    for (int64_t i = 0; i < most; ++i) features.push_back(ask_.dim <= kWavesShown ? i : 2 * (i * (pairs - 1) / (most - 1)));
+    for (int64_t i = 0; i < most; ++i)
+      features.push_back(ask_.dim <= kWavesShown ? i : 2 * (i * (pairs - 1) / (most - 1)));
     return features;
   }
 
