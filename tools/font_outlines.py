@@ -12,7 +12,8 @@ from fontTools.pens.basePen import decomposeQuadraticSegment
 from fontTools.pens.recordingPen import DecomposingRecordingPen
 from fontTools.ttLib import TTFont
 
-CHARACTERS = "".join(map(chr, range(32, 127))) + "°±²·×÷αβγδεθλμπσΣ–—…−√∞≈≤≥"
+RAISED = {"ᵀ": "T"}  # small and high, made of a letter that the font has
+CHARACTERS = "ᵀ" + "".join(map(chr, range(32, 127))) + "°±²·×÷αβγδεθλμπσΣ–—…−√∞≈≤≥"
 
 
 def two_digits(n):
@@ -20,8 +21,8 @@ def two_digits(n):
     return chr(48 + n // 64) + chr(48 + n % 64)
 
 
-def points(font, name):
-    scale = 1024 / font["head"].unitsPerEm
+def points(font, name, size, lift):
+    scale = size * 1024 / font["head"].unitsPerEm
     pen = DecomposingRecordingPen(font.getGlyphSet())
     font.getGlyphSet()[name].draw(pen)
     contours = []
@@ -44,7 +45,7 @@ def points(font, name):
         if contour[-1] == contour[0]:
             contour.pop()
         for i, ((x, y), on_curve) in enumerate(contour):
-            px, py = round(x * scale) + 256, round(y * scale) + 512
+            px, py = round(x * scale) + 256, round(y * scale + lift) + 512
             assert 0 <= px < 2048 and 0 <= py < 2048, (name, px, py)
             text += two_digits(px + (0 if on_curve else 2048)) + two_digits(py + (2048 if i + 1 == len(contour) else 0))
     return text
@@ -57,12 +58,14 @@ def main():
     print('#include "heed/cli/font_outlines.h"\n\nnamespace heed::cli {\n\n// clang-format off')
     print("const Glyph kGlyphs[] = {")
     for character in sorted(CHARACTERS):
-        if ord(character) not in names:
+        size, lift = (0.6, 300) if character in RAISED else (1, 0)
+        drawn = ord(RAISED.get(character, character))
+        if drawn not in names:
             print("missing:", character, file=sys.stderr)
             continue
-        name = names[ord(character)]
-        advance = round(font["hmtx"][name][0] * 1024 / font["head"].unitsPerEm)
-        text = points(font, name)
+        name = names[drawn]
+        advance = round(size * font["hmtx"][name][0] * 1024 / font["head"].unitsPerEm)
+        text = points(font, name, size, lift)
         lines = [text[i : i + 108] for i in range(0, len(text), 108)] or [""]
         print(f"  {{{ord(character)}, {advance}," + "".join(f'\n   R"({line})"' for line in lines) + "},")
     print("};\n// clang-format on\n\nconst int kGlyphCount = sizeof(kGlyphs) / sizeof(kGlyphs[0]);\n\n}  // namespace heed::cli")

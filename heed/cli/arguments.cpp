@@ -13,6 +13,7 @@
 #include <memory>
 
 #include "heed/base/error.h"
+#include "heed/io/printable.h"
 
 namespace heed::cli {
 namespace {
@@ -43,18 +44,13 @@ std::string read_text(const std::string& where, const std::string& path) {
   return text;
 }
 
-std::string quoted(std::string text) {
-  if (text.size() > 40) text = text.substr(0, 37) + "...";
-  return "'" + text + "'";
-}
-
 void parse_row(const std::string& where, std::string_view row, Matrix& matrix) {
   const char* blanks = " \t\r,";
   int64_t columns = 0;
   for (size_t at = row.find_first_not_of(blanks); at != row.npos; at = row.find_first_not_of(blanks, at)) {
     const size_t end = std::min(row.find_first_of(blanks, at), row.size());
     const double value = parse_number(where, std::string(row.substr(at, end - at)));
-    if (std::abs(value) > FLT_MAX) fail("{} '{}': expected a number within +-3.4e38", where, row.substr(at, end - at));
+    if (std::abs(value) > FLT_MAX) fail("{} {}: expected a number within +-3.4e38", where, in_quotes(row.substr(at, end - at)));
     matrix.values.push_back(static_cast<float>(value));
     if (static_cast<int64_t>(matrix.values.size()) > kMostNumbers) {
       fail("{} more than {} numbers", where, with_commas(kMostNumbers));
@@ -141,15 +137,16 @@ CLI::Option* add_wholes(CLI::App* app, const std::string& flag, std::vector<int6
 
 bool looks_like_a_number(const std::string& text) {
   if (text.empty() || std::isspace(static_cast<unsigned char>(text[0]))) return false;
+  if (text.find_first_of("xX") != text.npos) return false;  // strtod also reads 0x10, which people do not mean
   char* end = nullptr;
   std::strtod(text.c_str(), &end);
   return end == text.c_str() + text.size();
 }
 
 double parse_number(const std::string& where, const std::string& text) {
-  if (!looks_like_a_number(text)) fail("{} {} is no number", where, quoted(text));
+  if (!looks_like_a_number(text)) fail("{} {} is no number", where, in_quotes(text));
   const double value = std::strtod(text.c_str(), nullptr);
-  if (!std::isfinite(value)) fail("{} {}: expected a finite number", where, quoted(text));
+  if (!std::isfinite(value)) fail("{} {}: expected a finite number", where, in_quotes(text));
   return value;
 }
 
@@ -161,7 +158,7 @@ Matrix parse_matrix(const std::string& where, const std::string& text_or_file) {
     return parse_rows(where, text_or_file);
   }
   if (!is_file && text_or_file.find_first_of("./") == std::string::npos) {
-    fail("{} {}: expected rows of numbers such as \"1 0; 0 1\", or a file of them", where, quoted(text_or_file));
+    fail("{} {}: expected rows of numbers such as \"1 0; 0 1\", or a file of them", where, in_quotes(text_or_file));
   }
   const std::string in_file = fmt::format("{} {}:", where, text_or_file);
   try {

@@ -1,5 +1,4 @@
 #include "heed/cli/doctor_checks.h"
-
 #include "heed/cli/program_test.h"
 #include "heed/models/decoder.h"
 
@@ -12,7 +11,7 @@ struct Trained {
     for (int i = 0; i < 12; ++i) batch.ids.push_back(i % 7), labels.push_back((i + 3) % 7);
     const std::vector<int64_t> lengths{5, 7};
     batch.spans = Spans(lengths);
-    loss_tensor().backward();
+    loss_of_batch().loss.backward();
     model.parameters.finish_gradients();
   }
   static models::ModelConfig config() {
@@ -22,14 +21,15 @@ struct Trained {
     c.decoder.heads = 2;
     c.decoder.d_ff = 24;
     c.decoder.dropout = {};
+    c.decoder.init_deviation = 0;
     c.decoder.activation = kernels::Activation::kGelu;
     c.vocabulary = 7;
     return c;
   }
-  Tensor loss_tensor() const { return model.loss(batch, labels, {}, {}).loss; }
+  LossResult loss_of_batch() const { return model.loss(batch, labels, {.scale = 0.0625f}, {}); }
   double loss() const {
     const NoGrad no_grad;
-    return loss_tensor().item();
+    return 0.0625 * loss_of_batch().nll;
   }
   Finding compare() const {
     return compare_gradients(model.parameters, [this] { return loss(); });
@@ -42,10 +42,12 @@ struct Trained {
 
 TEST(Doctor, FindsRightGradientsRight) {
   const Trained t;
-  const std::vector<float> before(t.model.parameters.values(), t.model.parameters.values() + t.model.parameters.arena_size());
+  const std::vector<float> before(t.model.parameters.values(),
+                                  t.model.parameters.values() + t.model.parameters.arena_size());
   const Finding f = t.compare();
   EXPECT_EQ(f.verdict, Verdict::kGood) << f.detail;
-  const std::vector<float> after(t.model.parameters.values(), t.model.parameters.values() + t.model.parameters.arena_size());
+  const std::vector<float> after(t.model.parameters.values(),
+                                 t.model.parameters.values() + t.model.parameters.arena_size());
   EXPECT_EQ(before, after) << "the weights did not come back";
 }
 
@@ -89,7 +91,8 @@ TEST_F(Program, DoctorReportsEveryCheck) {
 // 0 is a seed like any other.
 TEST_F(Program, BenchTrainTakesTheSeedItIsGiven) {
   const auto first_loss = [&](const std::string& seed) {
-    return run_json({"bench", "train", "--preset", "tiny", "--seconds", "0.1", "--seed", seed})["loss"]["first"].get<double>();
+    return run_json({"bench", "train", "--preset", "tiny", "--seconds", "0.1", "--seed", seed})["loss"]["first"]
+        .get<double>();
   };
   const double zero = first_loss("0");
   EXPECT_EQ(zero, first_loss("0"));

@@ -280,6 +280,8 @@ const Glyph kGlyphs[] = {
   {963, 580,
    R"(4`<DT`>55`?AV`@M8Q@M8Q@M<n@M<n?@:`?@\D>7<D<1<D;f\D:c;g9i[J8n:T8JY^7f8R7fV`7f5`94T`:C4`\86=<8V=:h6a9mWE928R92)"
    R"(Y_92:C9mZg:h:g<8:g<DZg=P:C>HY_?@8R?@WF?@6b>IV>=Q6=\F)"},
+  {7488, 367,
+   R"(4?Ba4?CQ9QCQ9QBa7DBa7D<\6K<\6Kba)"},
   {8211, 672,
    R"(=6>B=6=65A=65A^B)"},
   {8212, 800,

@@ -14,7 +14,10 @@ constexpr int64_t kMostCells = 256;
 std::string cell_text(double value, int decimals) {
   if (std::isinf(value)) return value < 0 ? "−∞" : "∞";
   if (value == 0) value = 0;
-  return decimals == -2 ? fmt::format("{:g}", value) : fmt::format("{:.{}f}", value, decimals);
+  if (decimals == -2) return fmt::format("{:g}", value);
+  if (decimals == -3) return fmt::format("{:.2g}", value);
+  const std::string text = fmt::format("{:.{}f}", value, decimals);
+  return text.find_first_not_of("-0.") == text.npos && text[0] == '-' ? text.substr(1) : text;  // not "-0.00"
 }
 
 double widest_name(const Grid& grid, bool of_rows) {
@@ -23,6 +26,34 @@ double widest_name(const Grid& grid, bool of_rows) {
     width = std::max(width, text_width(of_rows ? grid.row_name(i) : grid.column_name(i), kSmall));
   }
   return width;
+}
+
+// Where rows end, such that none is wider than `widest`: the number of panels in each.
+std::vector<size_t> rows_within(const std::vector<double>& widths, double widest) {
+  std::vector<size_t> rows;
+  double x = 0;
+  for (const double width : widths) {
+    if (rows.empty() || x + width > widest) {
+      rows.push_back(0);
+      x = 0;
+    }
+    ++rows.back();
+    x += width + kGap * 1.4;
+  }
+  return rows;
+}
+
+// As few rows as fit the page, and then as even as they get.
+std::vector<size_t> even_rows(const std::vector<double>& widths) {
+  double widest = kWidest - kMargin;
+  std::vector<size_t> rows = rows_within(widths, widest);
+  const size_t fewest = rows.size();
+  while (widest > 100) {
+    std::vector<size_t> tighter = rows_within(widths, widest -= 10);
+    if (tighter.size() > fewest) break;
+    rows = std::move(tighter);
+  }
+  return rows;
 }
 
 }  // namespace
@@ -140,25 +171,30 @@ Page::Size Page::draw_heat(Point at, const HeatPanel& panel, double cell) {
   return {std::max(left + width, text_width(panel.title, kSubtitle)), top + height + below + (panel.with_key ? 30 : 4)};
 }
 
-void Page::heat(const std::vector<HeatPanel>& panels) {
-  double x = kMargin, row_height = 0;
-  y_ += 12;
-  for (HeatPanel panel : panels) {
+void Page::heat(const std::vector<HeatPanel>& given) {
+  std::vector<HeatPanel> panels = given;
+  std::vector<double> cells, widths;
+  for (HeatPanel& panel : panels) {
     panel.grid = thinned(panel.grid, kMostCells);
     const auto most = static_cast<double>(std::max(panel.grid.columns, panel.grid.rows));
-    const double cell = std::clamp(std::floor(560 / most), 2.0, 46.0);
-    const double width = widest_name(panel.grid, true) + 26 + cell * static_cast<double>(panel.grid.columns);
-    if (x > kMargin && x + std::max(width, text_width(panel.title, kSubtitle)) > kWidest) {
-      x = kMargin;
-      y_ += row_height + kGap;
-      row_height = 0;
-    }
-    const Size size = draw_heat({x, y_}, panel, cell);
-    row_height = std::max(row_height, size.height);
-    x += size.width + kGap * 1.4;
-    took(x - kMargin - kGap * 1.4, 0);
+    cells.push_back(std::clamp(std::floor(560 / most), 2.0, 46.0));
+    const double width = widest_name(panel.grid, true) + 26 + cells.back() * static_cast<double>(panel.grid.columns);
+    widths.push_back(std::max(width, text_width(panel.title, kSubtitle)));
   }
-  took(0, row_height + 8);
+  y_ += 12;
+  size_t next = 0;
+  for (const size_t count : even_rows(widths)) {
+    if (next > 0) y_ += kGap;
+    double x = kMargin, row_height = 0;
+    for (const size_t end = next + count; next < end; ++next) {
+      const Size size = draw_heat({x, y_}, panels[next], cells[next]);
+      row_height = std::max(row_height, size.height);
+      x += size.width + kGap * 1.4;
+      took(x - kMargin - kGap * 1.4, 0);
+    }
+    y_ += row_height;
+  }
+  took(0, 8);
 }
 
 void Page::draw_axes(Point at, const Chart& chart, Point low, Point high) {

@@ -13,7 +13,8 @@ struct HeatPanel {
   std::string title;
   Grid grid;
   Scale scale;
-  int decimals = 2;  // of the numbers in the cells, where they fit; -1: none, -2: as short as they allow
+  int decimals =
+      2;  // of the numbers in the cells, where they fit; -1: none, -2: as short as they allow, -3: two digits of each
   std::string x_name, y_name;
   bool with_key = true;  // what the colours mean, below
 };

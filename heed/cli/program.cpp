@@ -17,6 +17,8 @@
 #include "heed/base/error.h"
 #include "heed/base/threads.h"
 #include "heed/cli/arguments.h"
+#include "heed/io/printable.h"
+#include "heed/kernels/isa.h"
 
 namespace heed::cli {
 
@@ -70,8 +72,8 @@ std::string explain_extra(const CLI::App* app, const std::string& extra) {
 std::string one_line(std::string text) {
   while (!text.empty() && text.back() == '\n') text.pop_back();
   std::replace_if(
-      text.begin(), text.end(), [](unsigned char c) { return c < ' '; }, ' ');
-  return text;
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\t'; }, ' ');
+  return printable(text);
 }
 
 int complain(int status, const std::string& line) {
@@ -93,9 +95,9 @@ void add_everywhere(CLI::App& app, Common& common) {
   add_whole(&app, "--threads", common.threads, {1, 1024},
             "threads to use; without it, as many as this process may use");
   add_whole(&app, "--seed", common.seed, {0, INT64_MAX}, "seed of everything random");
-  app.add_flag("--quiet", common.quiet, "no messages");
-  app.add_flag("--verbose", common.verbose, "more messages");
-  app.add_flag("--json", common.json, "one JSON object a line, numbers with full precision");
+  app.add_flag("--quiet", common.quiet, "no messages")->disable_flag_override();
+  app.add_flag("--verbose", common.verbose, "more messages")->disable_flag_override();
+  app.add_flag("--json", common.json, "one JSON object a line, numbers with full precision")->disable_flag_override();
 }
 
 int parse_and_run(CLI::App& app, int argc, const char* const* argv) {
@@ -113,6 +115,10 @@ int parse_and_run(CLI::App& app, int argc, const char* const* argv) {
     const std::vector<std::string> extras = app.remaining(true);
     const CLI::App* asked = deepest_named(&app);
     if (!extras.empty()) return complain(2, explain_extra(asked, extras.front()));
+    const std::string text = e.what();
+    if (const size_t end = text.find(" was given a disallowed flag override"); end != text.npos) {
+      return complain(2, fmt::format("{} --{} takes no value", place(asked), text.substr(0, end)));
+    }
     return complain(2, fmt::format("{} {}", place(asked), e.what()));
   }
 }
@@ -157,6 +163,7 @@ int run_program(int argc, const char* const* argv) {
   app.set_version_flag("--version", [] { return std::string(HEED_VERSION); });
   add_everywhere(app, common);
   app.parse_complete_callback([&] {
+    kernels::isa();  // an error where HEED_MAX_ISA makes no sense
     if (common.threads > 0) set_num_threads(static_cast<int>(common.threads));
   });
 #define HEED_COMMAND(name) add_##name(app, common);

@@ -24,6 +24,20 @@ TEST_F(Program, RefusesWrongRequestsInOneLine) {
   expect_refused({"show", "attention", "--heads", "3"}, 2, "by 3 heads");
   expect_refused({"--threads", "0", "show", "mask"}, 2, "--threads '0'");
   expect_refused({"--threads", "x", "show", "mask"}, 2, "--threads 'x'");
+  expect_refused({"show", "mask", "--logits"}, 2, "unknown flag '--logits': see --help");
+  expect_refused({"show", "mask", "--json=5"}, 2, "--json takes no value");
+  expect_refused({"--quiet=no", "show", "mask"}, 2, "--quiet takes no value");
+  expect_refused({"show", "attention", "--no-scale=0"}, 2, "--no-scale takes no value");
+}
+
+TEST_F(Program, RefusesInstructionsItDoesNotKnow) {
+  const char* before = std::getenv("HEED_MAX_ISA");
+  const std::string kept = before ? before : "";
+  setenv("HEED_MAX_ISA", "foo", 1);
+  for (const char* show : {"softmax", "mask", "params"}) {
+    expect_refused({"show", show}, 2, "HEED_MAX_ISA is 'foo': expected baseline, avx2 or avx512");
+  }
+  before ? setenv("HEED_MAX_ISA", kept.c_str(), 1) : unsetenv("HEED_MAX_ISA");
 }
 
 TEST_F(Program, RefusesWrongMatricesInOneLine) {
@@ -36,6 +50,9 @@ TEST_F(Program, RefusesWrongMatricesInOneLine) {
   attention("1 0;; 0 1", "row 2 is empty");
   attention("1 a; 0 1", "'a' is no number");
   attention("abc", "expected rows of numbers");
+  attention("0x10 1", "'0x10' is no number");
+  std::ofstream(folder_ / "binary.txt") << "\x1b[2J\x9b\xff 1\n";
+  attention((folder_ / "binary.txt").string(), "'\\x1b[2J\\x9b\\xff' is no number", 1);
   attention("1 nan", "'nan': expected a finite number");
   attention("inf 1", "'inf': expected a finite number");
   attention("1e999 1", "expected a finite number");
@@ -89,6 +106,8 @@ TEST_F(Program, RefusesWrongPlacesForPictures) {
     expect_refused({"show", show[1], "--out", "none/picture.svg"}, 1, "there is no folder 'none'");
   }
   expect_refused({"show", "mask", "--out", ""}, 2, "--out");
+  expect_refused({"show", "mask", "--out", ".png"}, 2, "expected a name before the ending, such as picture.png");
+  expect_refused({"show", "mask", "--out", "none/.svg"}, 2, "such as picture.svg");
   fs::create_directory(folder_ / "taken.svg");
   expect_refused({"show", "mask", "--out", (folder_ / "taken.svg").string()}, 1, "taken.svg");
 }

@@ -29,7 +29,7 @@ struct Scale {
   double low = 0, high = 1;
   double at(double value) const { return high > low ? (value - low) / (high - low) : 0; }
 };
-// From the finite values: symmetric and diverging when some are negative.
+// From the finite values and 0: symmetric and diverging where there are both signs.
 Scale scale_of(const Grid& grid);
 
 // Rows or columns to show when there are more than fit: the first ones, -1 for "...", the last ones.

@@ -62,6 +62,7 @@ Scale scale_of(const Grid& grid) {
     high = std::max(high, value);
   }
   if (low >= 0) return {Palette::kSequential, 0, high > 0 ? high : 1};
+  if (high <= 0) return {Palette::kSequential, low, 0};
   const double reach = std::max(-low, high);
   return {Palette::kDiverging, -reach, reach};
 }

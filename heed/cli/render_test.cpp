@@ -1,5 +1,6 @@
 #include "heed/cli/render.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -78,6 +79,10 @@ TEST(Scale, IsSymmetricWhereSomeAreNegative) {
   EXPECT_EQ(both.low, -1);
   EXPECT_EQ(both.high, 1);
   EXPECT_EQ(scale_of({1, 2, {0, 3}, {}, {}}).high, 3);
+  const Scale below = scale_of({1, 2, {-2, 0}, {}, {}});  // no colour is left unused
+  EXPECT_EQ(below.palette, Palette::kSequential);
+  EXPECT_EQ(below.low, -2);
+  EXPECT_EQ(below.high, 0);
   EXPECT_EQ(scale_of({1, 1, {0}, {}, {}}).high, 1);
 }
 
@@ -99,6 +104,50 @@ TEST(Page, TicksAreRoundNumbers) {
   EXPECT_EQ(thin.rows, 2);
   EXPECT_EQ(thin.columns, 3);
   EXPECT_EQ(thin.column_name(2), "4");
+}
+
+std::vector<std::string> texts_of(const Scene& scene) {
+  std::vector<std::string> texts;
+  for (const auto& item : scene.items) {
+    if (const auto* text = std::get_if<Scene::Text>(&item)) texts.push_back(text->text);
+  }
+  return texts;
+}
+
+// Seven panels of which five fit beside each other stand as four and three.
+TEST(Page, RowsOfPanelsAreEven) {
+  for (const size_t count : {4, 7}) {
+    Page page("test");
+    std::vector<HeatPanel> panels;
+    for (size_t i = 0; i < count; ++i) {
+      panels.push_back({fmt::format("panel {}", i), {3, 4, std::vector<double>(12), {}, {}}, {}, -1, "", ""});
+    }
+    const int64_t columns = count == 4 ? 6 : 4;
+    for (HeatPanel& panel : panels) panel.grid = {3, columns, std::vector<double>(static_cast<size_t>(3 * columns)), {}, {}};
+    page.heat(panels);
+    std::vector<int> rows;
+    double y = -1;
+    for (const auto& item : page.finish().items) {
+      const auto* text = std::get_if<Scene::Text>(&item);
+      if (!text || text->text.substr(0, 6) != "panel ") continue;
+      if (text->at.y != y) rows.push_back(0);
+      ++rows.back();
+      y = text->at.y;
+    }
+    EXPECT_EQ(rows, count == 4 ? (std::vector<int>{2, 2}) : (std::vector<int>{4, 3}));
+  }
+}
+
+TEST(Page, NumbersInCellsSayMoreThanZero) {
+  Page page("test");
+  const Grid small{1, 2, {0.00042, -0.001}, {}, {}};
+  page.heat({{"digits", small, {}, -3, "", ""}, {"decimals", small, {}, 2, "", ""}});
+  const std::vector<std::string> texts = texts_of(page.finish());
+  const auto count = [&](const std::string& text) { return std::count(texts.begin(), texts.end(), text); };
+  EXPECT_EQ(count("0.00042"), 1);
+  EXPECT_EQ(count("-0.001"), 1);
+  EXPECT_EQ(count("0.00"), 2);
+  EXPECT_EQ(count("-0.00"), 0);
 }
 
 uint8_t red_at(const RgbImage& image, int64_t x, int64_t y) {

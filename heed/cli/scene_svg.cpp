@@ -78,6 +78,10 @@ std::string to_svg(const Scene& scene) {
 }
 
 void check_picture_path(const std::string& where, const std::string& path) {
+  const std::string file = std::filesystem::path(path).filename().string();
+  if (file == ".svg" || file == ".png") {
+    fail("{} --out '{}': expected a name before the ending, such as picture{}", where, path, file);
+  }
   if (ending(path) != ".svg" && ending(path) != ".png") {
     fail("{} --out '{}': expected a name that ends with .svg or .png", where, path);
   }

@@ -31,7 +31,7 @@ class AttentionShow : public Show {
     app.add_option("--k", k_, "keys; without it, the queries")->type_name("ROWS|FILE");
     app.add_option("--v", v_, "values; without it, the keys")->type_name("ROWS|FILE");
     app.add_option("--mask", mask_, "causal, or rows of 1 (seen) and 0 (hidden), or a file of them")->type_name("MASK");
-    app.add_flag("--no-scale", no_scale_, "leave out the division by sqrt(d_k)");
+    app.add_flag("--no-scale", no_scale_, "leave out the division by sqrt(d_k)")->disable_flag_override();
     add_whole(&app, "--heads", ask_.heads, {1, 1024}, "heads that share the columns; 1 without it");
     app.add_option("--labels", labels_, "names of the keys (and queries, if as many): \"the cat sat\"")
         ->type_name("WORDS");
@@ -97,7 +97,7 @@ class AttentionShow : public Show {
 
   Scene picture() const override {
     Page page("Scaled dot-product attention");
-    page.text(fmt::format("softmax(Q K^T × {:.4g}) V   ·   {} queries, {} keys, d_k = {}", scale(), ask_.q.rows,
+    page.text(fmt::format("softmax(Q Kᵀ × {:.4g}) V   ·   {} queries, {} keys, d_k = {}", scale(), ask_.q.rows,
                           ask_.k.rows, ask_.q.columns / ask_.heads));
     const size_t drawn = std::min(heads_.size(), static_cast<size_t>(kMostHeadsShown));
     for (size_t h = 0; h < drawn; ++h) {
@@ -108,7 +108,7 @@ class AttentionShow : public Show {
       };
       std::vector<HeatPanel> panels;
       if (heads_.size() == 1) panels = {panel("Q", s.q, -2), panel("K", s.k, -2), panel("V", s.v, -2)};
-      panels.push_back(panel("Q K^T", s.scores, 2));
+      panels.push_back(panel("Q Kᵀ", s.scores, 2));
       if (ask_.scaled) panels.push_back(panel("scaled", s.scaled, 2));
       if (!ask_.keep.empty()) panels.push_back(panel("masked", s.masked, 2));
       panels.push_back(HeatPanel{head + "weights", s.weights, {}, 3, "keys", "queries"});
@@ -210,7 +210,7 @@ class AttentionShow : public Show {
 
 void add_show_attention(CLI::App& show, const Common& common) {
   add_show_kind(show, common,
-                {"attention", "every step of softmax(Q K^T / sqrt(d_k)) V",
+                {"attention", "every step of softmax(Q Kᵀ / sqrt(d_k)) V",
                  "heed show attention --q \"1 0; 0 1\" --k \"1 1; 0 1\" --v \"1 2; 3 4\" --mask causal"},
                 std::make_shared<AttentionShow>());
 }

@@ -12,7 +12,7 @@
 namespace heed::cli {
 namespace {
 
-constexpr int64_t kMostNumbers = 1 << 20, kWavesShown = 8;
+constexpr int64_t kMostNumbers = 1 << 20, kWavesShown = 8, kWavesSpread = 6;
 
 class PositionsShow : public Show {
  public:
@@ -78,14 +78,21 @@ class PositionsShow : public Show {
     if (tables_.table.rows > 0) {
       panels.push_back({"table", tables_.table, scale_of(tables_.table), 2, "feature", "position"});
     }
-    panels.push_back({tables_.between_title, tables_.between, scale_of(tables_.between), ask_.kind == "t5" ? 0 : 2,
+    // What training starts from is small: two decimals would leave nothing of it.
+    panels.push_back({tables_.between_title, tables_.between, scale_of(tables_.between),
+                      ask_.kind == "t5"        ? 0
+                      : ask_.kind == "learned" ? -3
+                                               : 2,
                       "position q", "position p"});
     page.heat(panels);
-    if (tables_.table.rows > 0 && ask_.length > 1) {
+    if (reach() > 0 && ask_.length > 1) {
       Chart chart;
-      chart.title = fmt::format("the first {} features along the positions", std::min(kWavesShown, ask_.dim));
+      const std::vector<int64_t> features = spread_features();
+      const bool all = static_cast<int64_t>(features.size()) == ask_.dim;
+      chart.title = all ? "the features along the positions"
+                        : fmt::format("{} of the {} features along the positions", features.size(), ask_.dim);
       chart.x_name = "position";
-      for (int64_t c = 0; c < std::min(kWavesShown, ask_.dim); ++c) {
+      for (const int64_t c : features) {
         chart.series.push_back({tables_.table.column_name(c), {}, {}});
         chart.series.back().y = wave(c);
         const auto points = static_cast<double>(chart.series.back().y.size() - 1);
@@ -114,6 +121,21 @@ class PositionsShow : public Show {
             numbered("head ", static_cast<int64_t>(tables_.slopes.size()))};
   }
 
+  double reach() const {
+    double most = 0;
+    for (const double value : tables_.table.values) most = std::max(most, std::abs(value));
+    return most;
+  }
+
+  // All of a few; of many some, from the first pair to the last: neighbours are nearly the same wave.
+  std::vector<int64_t> spread_features() const {
+    std::vector<int64_t> features;
+    const int64_t pairs = (ask_.dim + 1) / 2, most = ask_.dim <= kWavesShown ? ask_.dim : kWavesSpread;
+    for (int64_t i = 0; i < most; ++i)
+      features.push_back(ask_.dim <= kWavesShown ? i : 2 * (i * (pairs - 1) / (most - 1)));
+    return features;
+  }
+
   // One feature along the positions, also between them where the wave is known.
   std::vector<double> wave(int64_t c) const {
     std::vector<double> y;
@@ -131,9 +153,7 @@ class PositionsShow : public Show {
 
   std::string waves_text(const Style& style) const {
     if (ask_.length < 2) return "";
-    double reach = 0;
-    for (const double value : tables_.table.values) reach = std::max(reach, std::abs(value));
-    if (reach == 0) return "";
+    if (reach() == 0) return "";
     std::string out = section(style, "waves", "each feature along the positions");
     for (const int64_t c : shown(ask_.dim, kWavesShown)) {
       if (c < 0) {
@@ -141,7 +161,7 @@ class PositionsShow : public Show {
         continue;
       }
       const std::vector<std::string> lines =
-          wave_lines(wave(c), std::min<int64_t>(style.columns - 14, 72), 2, -reach, reach);
+          wave_lines(wave(c), std::min<int64_t>(style.columns - 14, 72), 2, -reach(), reach());
       for (size_t i = 0; i < lines.size(); ++i) {
         out += fmt::format("  {}  {}\n", pad_left(i == 0 ? tables_.table.column_name(c) : "", 6),
                            in_colour(style, series_colour(c), lines[i]));

@@ -29,6 +29,29 @@ TEST_F(Program, EveryShowGivesOneLineOfJson) {
   for (const auto& show : kShows) EXPECT_EQ(run_json(show)["show"], show[1]);
 }
 
+TEST_F(Program, PicturesOfPositionsShowWhatIsThere) {
+  const auto drawn = [&](std::vector<std::string> more) {
+    std::vector<std::string> all = {"show", "positions", "--out", "p.svg"};
+    all.insert(all.end(), more.begin(), more.end());
+    EXPECT_EQ(run(all).status, 0);
+    return read_all(folder_ / "work" / "p.svg");
+  };
+  EXPECT_EQ(drawn({"--kind", "none"}).find("along the positions"), std::string::npos);
+  EXPECT_EQ(drawn({"--kind", "learned"}).find(">-0.00<"), std::string::npos);
+  const std::string many = drawn({"--length", "100", "--dim", "128"});
+  EXPECT_NE(many.find("6 of the 128 features along the positions"), std::string::npos);
+  EXPECT_NE(many.find(">sin0</text>"), std::string::npos);
+  EXPECT_NE(many.find(">sin63</text>"), std::string::npos);
+}
+
+TEST_F(Program, ATransposeIsWrittenTheSameEverywhere) {
+  EXPECT_EQ(run({"show", "attention", "--out", "a.png"}).err, "heed: wrote a.png\n");  // the font has it
+  EXPECT_EQ(run({"show", "attention", "--out", "a.svg"}).status, 0);
+  const std::string svg = read_all(folder_ / "work" / "a.svg");
+  EXPECT_NE(svg.find(">Q Kᵀ<"), std::string::npos);
+  EXPECT_EQ(svg.find("K^T"), std::string::npos);
+}
+
 TEST_F(Program, TellsWhenAPngLacksCharacters) {
   const std::vector<std::string> korean = {"show", "attention", "--labels", "나는 밥을 먹었다", "--out"};
   const auto drawn = [&](const std::string& name) {

@@ -7,7 +7,7 @@
 
 namespace heed {
 
-// The text with control characters as \xNN; longer than `limit` bytes it is cut at a whole character and ends in "...".
+// The text with control characters and bytes that are no UTF-8 as \xNN; longer than `limit` bytes it is cut at a whole character and ends in "...".
 std::string printable(std::string_view text, size_t limit = 4096);
 
 // printable() of a name, short and in single quotes.

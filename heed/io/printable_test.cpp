@@ -8,7 +8,8 @@ namespace {
 TEST(Printable, EscapesWhatMovesTheCursor) {
   EXPECT_EQ(printable("plain 한글"), "plain 한글");
   EXPECT_EQ(printable("a\nb\x1b[0m\x7f"), "a\\x0ab\\x1b[0m\\x7f");
-  EXPECT_EQ(printable("\xC2\x9B|\xC2\xA0|\xC2"), "\\x9b|\xC2\xA0|\xC2");
+  EXPECT_EQ(printable("\xC2\x9B|\xC2\xA0|\xC2"), "\\x9b|\xC2\xA0|\\xc2");
+  EXPECT_EQ(printable("\x9b[2J\xff\xed\x95|"), "\\x9b[2J\\xff\\xed\\x95|");
 }
 
 TEST(Printable, CutsBetweenCharacters) {

@@ -53,7 +53,7 @@ class Trace {
   };
   bool wanted(const std::string& name) const;
   const Item& item(const std::string& name) const;
-  bool same_shapes(const Item& item) const;  // of all sequences, keys included
+  bool same_shapes(const Item& item) const;      // of all sequences, keys included
   bool add(const std::string& name, Item item);  // false where it is not wanted
 
   std::vector<std::string> prefixes_, order_;

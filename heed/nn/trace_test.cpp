@@ -12,7 +12,8 @@ using heed::testing::random_tensor;
 constexpr int64_t kHeads = 2, kSize = 3;
 
 // An attention as a layer leaves it behind.
-AttentionRecord attend(const std::vector<int64_t>& queries, const std::vector<int64_t>& keys, uint64_t seed, float dropout = 0) {
+AttentionRecord attend(const std::vector<int64_t>& queries, const std::vector<int64_t>& keys, uint64_t seed,
+                       float dropout = 0) {
   const NoGrad no_grad;
   AttentionRecord r;
   r.args.heads = r.args.kv_heads = kHeads;

@@ -45,8 +45,9 @@ TEST(Elementwise, LargeOnesAreTheSameWithAnyThreads) {
   struct Numbers {
     Tensor sum, difference, product, da, db;
   };
-  for (const ShapePair& shapes : {ShapePair{{70000}, {70000}}, ShapePair{{700, 100}, {100}}, ShapePair{{700, 100}, {700, 1}},
-                                  ShapePair{{1, 300}, {200, 1}}, ShapePair{{3, 5, 20000}, {5, 1}}, ShapePair{{}, {50000}}}) {
+  for (const ShapePair& shapes :
+       {ShapePair{{70000}, {70000}}, ShapePair{{700, 100}, {100}}, ShapePair{{700, 100}, {700, 1}},
+        ShapePair{{1, 300}, {200, 1}}, ShapePair{{3, 5, 20000}, {5, 1}}, ShapePair{{}, {50000}}}) {
     const auto compute = [&](int threads) {
       set_num_threads(threads);
       const Tensor a = random_leaf(shapes.a, 1), b = random_leaf(shapes.b, 2);
@@ -62,7 +63,8 @@ TEST(Elementwise, LargeOnesAreTheSameWithAnyThreads) {
     expect_same_bits(one.da, three.da);
     expect_same_bits(one.db, three.db);
     // Against the tables that repeating leaves, element by element.
-    const Tensor zeros = Tensor::zeros(one.sum.shape()), a = random_tensor(shapes.a, 1) + zeros, b = random_tensor(shapes.b, 2) + zeros;
+    const Tensor zeros = Tensor::zeros(one.sum.shape()), a = random_tensor(shapes.a, 1) + zeros,
+                 b = random_tensor(shapes.b, 2) + zeros;
     for (int64_t i = 0; i < a.numel(); ++i) {
       ASSERT_EQ(one.sum.data()[i], a.data()[i] + b.data()[i]);
       ASSERT_EQ(one.difference.data()[i], a.data()[i] - b.data()[i]);

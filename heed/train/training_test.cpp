@@ -265,13 +265,23 @@ TEST(Optimizing, TakesItsNumbersInDouble) {
   const Tensor w = parameters.declare("w", {3, 5}, nn::Init::normal(1));
   parameters.allocate(1);
   std::vector<float> expected = w.to_vector(), m(15), v(15), g = expected;
-  Optimizer optimizer(parameters, {.kind = OptimizerKind::kAdamW, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-9, .weight_decay = 0.1});
+  Optimizer optimizer(parameters,
+                      {.kind = OptimizerKind::kAdamW, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-9, .weight_decay = 0.1});
   for (int64_t step = 1; step <= 5; ++step) {
     sum(w * w).backward();
     for (size_t i = 0; i < g.size(); ++i) g[i] = 2 * expected[i];
     optimizer.step(kRate);
-    kernels::adam({.n = 15, .w = expected.data(), .m = m.data(), .v = v.data(), .g = g.data(), .lr = kRate, .beta1 = 0.9,
-                   .beta2 = 0.999, .eps = 1e-9, .weight_decay = 0.1, .step = step});
+    kernels::adam({.n = 15,
+                   .w = expected.data(),
+                   .m = m.data(),
+                   .v = v.data(),
+                   .g = g.data(),
+                   .lr = kRate,
+                   .beta1 = 0.9,
+                   .beta2 = 0.999,
+                   .eps = 1e-9,
+                   .weight_decay = 0.1,
+                   .step = step});
     EXPECT_EQ(w.to_vector(), expected) << step;
   }
 }
