@@ -5,9 +5,11 @@ if(TARGET whole_test AND TARGET heed)
   add_dependencies(whole_test heed)
 endif()
 
-# tools/golden/marian_tokenizers.py asks for it; no other build does.
+# tools/golden/*.py ask for them; no other build does.
 add_executable(golden_tokenizers EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/golden/marian_tokenizers.cpp)
 target_link_libraries(golden_tokenizers PRIVATE heed_text heed_flags)
+add_executable(golden_marian EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/golden/marian.cpp)
+target_link_libraries(golden_marian PRIVATE heed_models heed_flags)
 
 # What the fuzzers are seeded with is read once by every build.
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp)

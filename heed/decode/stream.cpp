@@ -32,7 +32,8 @@ class Stream {
   // Waits for input only when there is nothing else to do.
   void read_window() {
     bool fresh = false;
-    while (!ended_ && static_cast<int64_t>(waiting_.size()) < config_.window) {
+    // What is done and waits for an earlier one counts too: else a short line could wait as long as longer ones come.
+    while (!ended_ && static_cast<int64_t>(waiting_.size() + done_.size()) < config_.window) {
       const bool idle = waiting_.empty() && translation_.sentences() == 0;
       Request request;
       const Input input = next_(request, idle);
@@ -110,7 +111,11 @@ class Stream {
 }  // namespace
 
 DecodeIds decode_ids(const models::ModelConfig& config) {
-  return {config.tokens.start, config.tokens.eos, {config.tokens.unk, config.tokens.pad}};
+  DecodeIds ids{config.tokens.start, config.tokens.eos, {}};
+  for (const int32_t id : {config.tokens.unk, config.tokens.pad}) {
+    if (id >= 0) ids.never.push_back(id);
+  }
+  return ids;
 }
 
 void translate_stream(const models::EncoderDecoder& model, const StreamConfig& config,

@@ -1,6 +1,7 @@
 #include "heed/models/config_json.h"
 
 #include <array>
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <vector>
@@ -53,12 +54,39 @@ Enum named(const Names<Enum, N>& names, const std::string& name, const std::stri
   fail_file("{}: unknown {}{}", where, in_quotes(name), near.empty() ? "" : ", did you mean '" + near + "'?");
 }
 
+// A value for a message. Lists and objects may be as deep as a file is long: they are not shown.
+std::string shown(const json& value) {
+  if (value.is_object()) return "an object";
+  return value.is_array() ? "a list" : printable(value.dump(), 60);
+}
+
+constexpr double kMostWhole = 9e15;  // what a double holds exactly
+bool is_whole(const json& value) { return value.is_number_integer() && std::abs(value.get<double>()) <= kMostWhole; }
+
 // What a file describes and no model can be is the file's fault.
-void check_read(const ModelConfig& config, const std::string& where) {
+void check_read(const ModelConfig& c, const std::string& where) {
   try {
-    config.check();
+    c.check();
   } catch (const Error& error) {
     fail_file("{}: {}", where, error.what());
+  }
+  if (c.family != Family::kEncoderDecoder || c.vocabulary == 0) return;
+  struct Id {
+    const char* name;
+    int32_t id, least;
+  };
+  for (const Id& i : {Id{"start", c.tokens.start, 0},
+                      {"eos", c.tokens.eos, 0},
+                      {"unk", c.tokens.unk, -1},
+                      {"pad", c.tokens.pad, -1}}) {
+    if (i.id < i.least || i.id >= c.vocabulary) {
+      fail_file("{}: the {} token is {}, expected an id from {} to {}", where, i.name, i.id, i.least, c.vocabulary - 1);
+    }
+  }
+  const AlignmentHead& a = c.alignment;
+  if (a.layer < -1 || a.layer >= c.decoder.layers || a.head < 0 || a.head >= c.decoder.heads) {
+    fail_file("{}: words are aligned by head {} of decoder layer {}, but there are {} layers of {} heads", where,
+              a.head, a.layer, c.decoder.layers, c.decoder.heads);
   }
 }
 
@@ -94,7 +122,7 @@ struct Take {
     return *it;
   }
   [[noreturn]] void wrong(const char* key, const char* expected) {
-    fail_file("{}: '{}' is {}, expected {}", where, key, printable(from[key].dump(), 60), expected);
+    fail_file("{}: '{}' is {}, expected {}", where, key, shown(from[key]), expected);
   }
   void operator()(const char* key, bool& value) {
     if (!at(key).is_boolean()) wrong(key, "true or false");
@@ -110,9 +138,7 @@ struct Take {
     value = static_cast<float>(wide);
   }
   void operator()(const char* key, int64_t& value) {
-    if (!at(key).is_number_integer() || from[key].get<double>() > 9e15 || from[key].get<double>() < -9e15) {
-      wrong(key, "a whole number");
-    }
+    if (!is_whole(at(key))) wrong(key, "a whole number");
     value = from[key].get<int64_t>();
   }
   void operator()(const char* key, int32_t& value) {
@@ -193,29 +219,46 @@ struct Foreign {
   const json& from;
   const std::string& where;
 
-  template <class T>
-  T read(const char* key, const char* expected, bool (json::*is)() const noexcept) const {
+  const json& at(const char* key, const char* expected) const {
     const auto it = from.find(key);
     if (it == from.end()) fail_file("{}: '{}' is missing, expected {}", where, key, expected);
-    if (!((*it).*is)()) fail_file("{}: '{}' is {}, expected {}", where, key, printable(it->dump(), 60), expected);
-    return it->get<T>();
+    return *it;
   }
-  int64_t whole(const char* key) const { return read<int64_t>(key, "a whole number", &json::is_number_integer); }
+  template <class T>
+  T read(const char* key, const char* expected, bool right) const {
+    if (!right) fail_file("{}: '{}' is {}, expected {}", where, key, shown(at(key, expected)), expected);
+    return from[key].get<T>();
+  }
+  int64_t whole(const char* key) const {
+    const char* expected = "a whole number";
+    return read<int64_t>(key, expected, is_whole(at(key, expected)));
+  }
   int64_t whole(const char* key, int64_t otherwise) const { return from.contains(key) ? whole(key) : otherwise; }
+  int32_t id(const char* key) const {
+    const int64_t wide = whole(key);
+    return read<int32_t>(key, "an id", wide >= -1 && wide <= INT32_MAX);
+  }
   bool flag(const char* key, bool otherwise) const {
-    return from.contains(key) ? read<bool>(key, "true or false", &json::is_boolean) : otherwise;
+    return from.contains(key) ? read<bool>(key, "true or false", from[key].is_boolean()) : otherwise;
   }
   float number(const char* key, double otherwise) const {
-    return static_cast<float>(from.contains(key) ? read<double>(key, "a number", &json::is_number) : otherwise);
+    return static_cast<float>(from.contains(key) ? read<double>(key, "a number", from[key].is_number()) : otherwise);
   }
-  std::string text(const char* key) const { return read<std::string>(key, "a name", &json::is_string); }
+  std::string text(const char* key) const {
+    const char* expected = "a name";
+    return read<std::string>(key, expected, at(key, expected).is_string());
+  }
   void demand(const char* key, bool value) const {
     if (flag(key, value) != value) fail_file("{}: '{}' is {}: not supported, expected {}", where, key, !value, value);
   }
 };
 
 Activation marian_activation(const std::string& name, const std::string& where) {
-  return name == "swish" ? Activation::kSilu : named(kActivations, name, where + ": 'activation_function'");
+  const Activation activation =
+      name == "swish" ? Activation::kSilu : named(kActivations, name, where + ": 'activation_function'");
+  if (activation == Activation::kNone)
+    fail_file("{}: 'activation_function' is 'none', expected relu, gelu or swish", where);
+  return activation;
 }
 
 nn::StackConfig marian_stack(const Foreign& f, const std::string& side) {
@@ -250,6 +293,22 @@ ModelConfig from_heed_json(const nlohmann::json& from, const std::string& where)
   take.refuse_others();
   check_read(config, where);
   return config;
+}
+
+ParsedConfig parse_config(std::string_view text, const std::string& where) {
+  constexpr size_t kMost = size_t{16} << 20;
+  if (text.size() > kMost) fail_file("{} has {} bytes: it is no config", where, text.size());
+  json config = json::parse(text, nullptr, false);
+  if (!config.is_object()) fail_file("{} is no JSON object", where);
+  const auto type = config.find("model_type");
+  if (type == config.end() || !type->is_string()) fail_file("{} names no model_type", where);
+  if (*type == "marian") return {from_marian_json(config, where), "marian"};
+  if (*type != "heed") {
+    fail_file("{}: a model of type {}, expected a translator (marian or heed)", where,
+              in_quotes(type->get<std::string>()));
+  }
+  for (const char* key : {"model_type", "architectures", "heed_version"}) config.erase(key);
+  return {from_heed_json(config, where), "heed"};
 }
 
 bool fits_marian(const ModelConfig& c) {
@@ -321,16 +380,13 @@ ModelConfig from_marian_json(const nlohmann::json& from, const std::string& wher
   c.share_source = f.flag("share_encoder_decoder_embeddings", true);
   c.scale_embedding = f.flag("scale_embedding", false);
   c.output_bias = true;
-  c.tokens.start = static_cast<int32_t>(f.whole("decoder_start_token_id"));
-  c.tokens.eos = static_cast<int32_t>(f.whole("eos_token_id"));
-  c.tokens.pad = static_cast<int32_t>(f.whole("pad_token_id"));
+  c.tokens.start = f.id("decoder_start_token_id");
+  c.tokens.eos = f.id("eos_token_id");
+  c.tokens.pad = f.id("pad_token_id");
   if (const auto own = from.find("heed"); own != from.end() && own->is_object()) {
     const Foreign h{*own, where};
-    c.tokens.unk = static_cast<int32_t>(h.whole("unk_token_id", 1));
+    if (own->contains("unk_token_id")) c.tokens.unk = h.id("unk_token_id");
     c.alignment = {h.whole("alignment_layer", -1), h.whole("alignment_head", 0)};
-  }
-  for (const int32_t id : {c.tokens.start, c.tokens.eos, c.tokens.pad}) {
-    if (id < 0 || id >= c.vocabulary) fail_file("{}: special id {} in a vocabulary of {}", where, id, c.vocabulary);
   }
   check_read(c, where);
   return c;

@@ -25,22 +25,6 @@ constexpr const char* kPositions[] = {"model.encoder.embed_positions.weight", "m
 
 std::string inside(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
 
-json read_json(const std::string& path) {
-  constexpr size_t kMost = size_t{16} << 20;
-  const MappedFile file(path);
-  if (file.bytes().size() > kMost) fail_file("[model] '{}' is no config: {} bytes", path, file.bytes().size());
-  const char* text = reinterpret_cast<const char*>(file.bytes().data());
-  json parsed = json::parse(text, text + file.bytes().size(), nullptr, false);
-  if (!parsed.is_object()) fail_file("[model] '{}' is no JSON object", path);
-  return parsed;
-}
-
-std::string type_of(const json& config, const std::string& path) {
-  const auto type = config.find("model_type");
-  if (type == config.end() || !type->is_string()) fail_file("[model] '{}' names no model_type", path);
-  return type->get<std::string>();
-}
-
 bool same_table(const StoredTensor& stored, int64_t dim, void (*fill)(float*, int64_t, int64_t)) {
   if (stored.shape.size() != 2 || stored.shape[1] != dim) return false;
   std::vector<float> theirs(static_cast<size_t>(stored.elements())), ours(theirs.size());
@@ -65,6 +49,7 @@ void read_positions(const SafeTensors& file, const char* name, nn::StackConfig& 
     stack.positions.halves = false;
   } else if (!same_table(stored, stack.d_model, nn::sinusoidal_halves)) {
     stack.positions.kind = nn::PositionKind::kLearned;
+    stack.positions.halves = false;
   }
 }
 
@@ -74,6 +59,35 @@ std::vector<std::string> ignored_names(const ModelConfig& config) {
   if (config.encoder.positions.kind == nn::PositionKind::kSinusoidal) ignored.emplace_back(kPositions[0]);
   if (config.decoder.positions.kind == nn::PositionKind::kSinusoidal) ignored.emplace_back(kPositions[1]);
   return ignored;
+}
+
+WeightsLayout layout_of(const ParsedConfig& parsed) {
+  const ModelConfig& c = parsed.config;
+  return {parsed.type == "marian" ? marian_names(c) : heed_names(), ignored_names(c), c.decoder.weights_in_out};
+}
+
+SafeTensors open_weights(const std::string& folder) {
+  const std::string path = inside(folder, kWeights);
+  if (!fs::exists(path) && fs::exists(inside(folder, "pytorch_model.bin"))) {
+    fail_file("[model] '{}' has only pytorch_model.bin: expected {}, which transformers writes by save_pretrained",
+              folder, kWeights);
+  }
+  return SafeTensors::open(path);
+}
+
+ParsedConfig read_parsed(const std::string& folder) {
+  const std::string path = inside(folder, "config.json"), where = "[model] '" + path + "'";
+  if (!fs::is_directory(folder)) fail_file("[model] '{}' is no folder, expected a model directory", folder);
+  if (!fs::exists(path)) fail_file("[model] '{}' has no config.json: it is no model directory", folder);
+  const MappedFile file(path);
+  ParsedConfig parsed = parse_config({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, where);
+  if (parsed.type != "marian" || !fs::exists(inside(folder, kWeights))) return parsed;
+  const SafeTensors weights = SafeTensors::open(inside(folder, kWeights));
+  ModelConfig& c = parsed.config;
+  read_positions(weights, kPositions[0], c.encoder);
+  read_positions(weights, kPositions[1], c.decoder);
+  c.output_bias = weights.contains(kOutputBias) && !all_zero(weights.find(kOutputBias));
+  return parsed;
 }
 
 // What is written: the parameters, and what Marian reads besides.
@@ -123,48 +137,22 @@ class Writer {
 
 std::string model_type(const ModelConfig& config) { return fits_marian(config) ? "marian" : "heed"; }
 
-ModelConfig read_config(const std::string& folder) {
-  const std::string path = inside(folder, "config.json"), where = "[model] '" + path + "'";
-  if (!fs::is_directory(folder)) fail_file("[model] '{}' is no folder, expected a model directory", folder);
-  if (!fs::exists(path)) fail_file("[model] '{}' has no config.json: it is no model directory", folder);
-  json config = read_json(path);
-  const std::string type = type_of(config, path);
-  if (type == "heed") {
-    for (const char* key : {"model_type", "architectures", "heed_version"}) config.erase(key);
-    return from_heed_json(config, where);
-  }
-  if (type != "marian") fail_file("{}: a model of type '{}', expected a translator (marian or heed)", where, type);
-  ModelConfig c = from_marian_json(config, where);
-  if (fs::exists(inside(folder, kWeights))) {
-    const SafeTensors file = SafeTensors::open(inside(folder, kWeights));
-    read_positions(file, kPositions[0], c.encoder);
-    read_positions(file, kPositions[1], c.decoder);
-    c.output_bias = file.contains(kOutputBias) && !all_zero(file.find(kOutputBias));
-  }
-  return c;
-}
-
-void load_weights(const std::string& folder, const EncoderDecoder& model) {
-  const std::string path = inside(folder, kWeights);
-  if (!fs::exists(path) && fs::exists(inside(folder, "pytorch_model.bin"))) {
-    fail_file("[model] '{}' has only pytorch_model.bin: expected {}, which transformers writes by save_pretrained",
-              folder, kWeights);
-  }
-  const SafeTensors file = SafeTensors::open(path);
-  const ModelConfig& c = model.config;
-  const bool marian = model_type(c) == "marian";
-  read_weights(file, "[model] '" + path + "'", model.parameters, marian ? marian_names(c) : heed_names(),
-               ignored_names(c), c.decoder.weights_in_out);
-}
+ModelConfig read_config(const std::string& folder) { return read_parsed(folder).config; }
 
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options) {
-  ModelConfig config = read_config(folder);
-  if (config.family != Family::kEncoderDecoder)
-    fail_file("[model] '{}' is no translator: expected an encoder and a decoder", folder);
+  ParsedConfig parsed = read_parsed(folder);
+  ModelConfig& config = parsed.config;
+  if (config.family != Family::kEncoderDecoder || config.vocabulary == 0) {
+    fail_file("[model] '{}' is no translator: expected an encoder and a decoder with a vocabulary", folder);
+  }
   config.encoder.weights_in_out = config.decoder.weights_in_out = options.for_running;
   EncoderDecoder model(config, std::nullopt);
+  // The file bounds what is allocated, whatever the config says.
+  const SafeTensors file = open_weights(folder);
+  const std::string where = "[model] '" + inside(folder, kWeights) + "'";
+  check_weights(file, where, model.parameters, layout_of(parsed));
   model.parameters.allocate_for_loading();
-  load_weights(folder, model);
+  read_weights(file, where, model.parameters, layout_of(parsed));
   return model;
 }
 

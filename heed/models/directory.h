@@ -20,7 +20,6 @@ struct LoadOptions {
 };
 // Missing, unexpected and misshapen tensors are one error that lists them by name.
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options = {});
-void load_weights(const std::string& folder, const EncoderDecoder& model);
 
 // The directory's own files, each atomically; model.safetensors last.
 void save_translator(const std::string& folder, const EncoderDecoder& model);

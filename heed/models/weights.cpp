@@ -73,6 +73,55 @@ void copy_turned(const StoredTensor& stored, const Tensor& to) {
   }
 }
 
+// A parameter and the tensor that it is read from; null: none, it is zeros.
+struct Match {
+  Tensor tensor;
+  const StoredTensor* stored;
+  bool turned;
+};
+
+bool is_float(StoredType type) {
+  return type == StoredType::kF32 || type == StoredType::kF16 || type == StoredType::kBF16 || type == StoredType::kF64;
+}
+
+Match match(const SafeTensors& file, const nn::Parameter& p, const StoredAs& stored, bool turn, Faults& faults) {
+  const auto name =
+      std::find_if(stored.names.begin(), stored.names.end(), [&](const auto& n) { return file.contains(n); });
+  if (name == stored.names.end()) {
+    if (!stored.may_be_missing) faults.missing.push_back(stored.names[0]);
+    return {p.tensor, nullptr, false};
+  }
+  const StoredTensor& tensor = file.find(*name);
+  std::vector<int64_t> shape = sizes(p.tensor.shape());
+  if (stored.leading_one) shape.insert(shape.begin(), 1);
+  const bool turned = turn && is_linear(p);
+  if (turned) std::reverse(shape.begin(), shape.end());
+  if (tensor.shape != shape) {
+    faults.misshapen.push_back(fmt::format("{} {}, expected {}", *name, shape_text(tensor.shape), shape_text(shape)));
+  } else if (!is_float(tensor.dtype)) {
+    faults.misshapen.push_back(
+        fmt::format("{} of type {}, expected F32, F16, BF16 or F64", *name, name_of(tensor.dtype)));
+  }
+  return {p.tensor, &tensor, turned};
+}
+
+std::vector<Match> matches(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
+                           const WeightsLayout& layout) {
+  Faults faults;
+  std::set<std::string> expected(layout.ignored.begin(), layout.ignored.end());
+  std::vector<Match> all;
+  for (const nn::Parameter& p : parameters.list()) {
+    const StoredAs stored = layout.naming(p.name);
+    expected.insert(stored.names.begin(), stored.names.end());
+    all.push_back(match(file, p, stored, layout.turn, faults));
+  }
+  for (const StoredTensor& tensor : file.tensors()) {
+    if (!expected.count(tensor.name)) faults.unexpected.push_back(printable(tensor.name, 100));
+  }
+  faults.report(where);
+  return all;
+}
+
 }  // namespace
 
 Naming heed_names() {
@@ -94,41 +143,22 @@ Naming marian_names(const ModelConfig& config) {
   };
 }
 
+void check_weights(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
+                   const WeightsLayout& layout) {
+  static_cast<void>(matches(file, where, parameters, layout));
+}
+
 void read_weights(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
-                  const Naming& naming, const std::vector<std::string>& ignored, bool turn) {
-  Faults faults;
-  std::set<std::string> expected(ignored.begin(), ignored.end());
-  struct Found {
-    const StoredTensor* stored;
-    Tensor tensor;
-    bool turned;
-  };
-  std::vector<Found> found;
-  for (const nn::Parameter& p : parameters.list()) {
-    const StoredAs stored = naming(p.name);
-    expected.insert(stored.names.begin(), stored.names.end());
-    const auto name =
-        std::find_if(stored.names.begin(), stored.names.end(), [&](const auto& n) { return file.contains(n); });
-    if (name == stored.names.end()) {
-      if (!stored.may_be_missing) faults.missing.push_back(stored.names[0]);
-      if (stored.may_be_missing) std::fill_n(p.tensor.data(), p.tensor.numel(), 0.0f);
-      continue;
+                  const WeightsLayout& layout) {
+  for (const Match& m : matches(file, where, parameters, layout)) {
+    if (m.stored == nullptr) {
+      std::fill_n(m.tensor.data(), m.tensor.numel(), 0.0f);
+    } else if (m.turned) {
+      copy_turned(*m.stored, m.tensor);
+    } else {
+      to_f32(*m.stored, m.tensor.data());
     }
-    const StoredTensor& tensor = file.find(*name);
-    std::vector<int64_t> shape = sizes(p.tensor.shape());
-    if (stored.leading_one) shape.insert(shape.begin(), 1);
-    const bool turned = turn && is_linear(p);
-    if (turned) std::reverse(shape.begin(), shape.end());
-    if (tensor.shape != shape) {
-      faults.misshapen.push_back(fmt::format("{} {}, expected {}", *name, shape_text(tensor.shape), shape_text(shape)));
-    }
-    found.push_back({&tensor, p.tensor, turned});
   }
-  for (const StoredTensor& tensor : file.tensors()) {
-    if (!expected.count(tensor.name)) faults.unexpected.push_back(printable(tensor.name, 100));
-  }
-  faults.report(where);
-  for (const Found& f : found) f.turned ? copy_turned(*f.stored, f.tensor) : to_f32(*f.stored, f.tensor.data());
 }
 
 }  // namespace heed::models

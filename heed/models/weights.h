@@ -20,9 +20,18 @@ using Naming = std::function<StoredAs(const std::string& ours)>;
 Naming heed_names();
 Naming marian_names(const ModelConfig& config);
 
-// Reads every parameter; `ignored` names may be in the file besides. What is missing, unexpected or misshapen is one
-// error that lists it. turn: the model holds its linear maps as (in, out), the file as (out, in).
+// How a file holds a model: names, what else may be in it, and whether the model holds its linear maps as (in, out)
+// where the file has (out, in).
+struct WeightsLayout {
+  Naming naming;
+  std::vector<std::string> ignored;
+  bool turn = false;
+};
+// What is missing, unexpected or misshapen is one error that lists it. Needs no memory for the parameters yet.
+void check_weights(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
+                   const WeightsLayout& layout);
+// Checks, then reads every parameter.
 void read_weights(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
-                  const Naming& naming, const std::vector<std::string>& ignored, bool turn = false);
+                  const WeightsLayout& layout);
 
 }  // namespace heed::models

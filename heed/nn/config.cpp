@@ -20,6 +20,11 @@ void StackConfig::check() const {
   check_size("d_ff", d_ff, 1, 1 << 22);
   check_size("head_dim", head_dim, 0, 1 << 14);
   check_size("max_length", positions.max_length, 1, int64_t{1} << 30);
+  check_size("t5_buckets", positions.t5_buckets, 2, 1 << 16);
+  check_size("t5_max_distance", positions.t5_max_distance, 1, int64_t{1} << 30);
+  if (!(positions.rotary_base > 0 && positions.rotary_base < 1e15))
+    fail("[model] rotary_base is {}: expected 0 to 1e15", positions.rotary_base);
+  if (!(norm_eps >= 0 && norm_eps <= 1)) fail("[model] norm_eps is {}: expected 0 to 1", norm_eps);
   if (!head_dim && d_model % heads != 0) {
     fail("[model] {} features by {} heads: d_model must be divisible by heads", d_model, heads);
   }

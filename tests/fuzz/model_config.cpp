@@ -1,0 +1,47 @@
+// Throws bytes at the readers of config.json, heed's own and Marian's: each takes them or refuses them with one clean line,
+// and what is taken describes a model that can be counted and written down again. `make fuzz` runs it.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "heed/base/error.h"
+#include "heed/models/config_json.h"
+
+namespace {
+
+using heed::models::ModelConfig;
+
+void require(bool condition) {
+  if (!condition) std::abort();
+}
+
+void check_message(const std::string& message) {
+  require(message.starts_with("[model] input"));
+  require(message.size() < 4096);
+  require(std::none_of(message.begin(), message.end(), [](char c) { return (c >= 0 && c < 0x20) || c == 0x7F; }));
+}
+
+void check_config(const ModelConfig& config) {
+  config.check();
+  const nlohmann::json own = heed::models::heed_json(config);
+  require(heed::models::heed_json(heed::models::from_heed_json(own, "[model] again")) == own);
+  if (!heed::models::fits_marian(config)) return;
+  // The bias and the order of the positions are told by the weights, not by the config.
+  ModelConfig theirs = heed::models::from_marian_json(heed::models::marian_json(config), "[model] again");
+  theirs.output_bias = config.output_bias;
+  theirs.encoder.positions = config.encoder.positions, theirs.decoder.positions = config.decoder.positions;
+  require(heed::models::marian_json(theirs) == heed::models::marian_json(config));
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  try {
+    check_config(heed::models::parse_config({reinterpret_cast<const char*>(data), size}, "[model] input").config);
+  } catch (const heed::FileError& error) {
+    check_message(error.what());
+  }
+  return 0;
+}
