@@ -1,4 +1,4 @@
-# Installs heed into an empty folder, builds examples/train_small against it, and looks at what it prints.
+# Installs heed into an empty folder, builds the examples against it, and looks at what they print.
 # -D BUILD=, SOURCE=, GENERATOR=, COMPILER=, CONFIG=
 set(work ${BUILD}/package-test)
 file(REMOVE_RECURSE ${work})
@@ -20,14 +20,22 @@ foreach(header IN LISTS headers)
     message(FATAL_ERROR "${header} is for tests: a user may not have GoogleTest")
   endif()
 endforeach()
-run(${CMAKE_COMMAND} -S ${SOURCE}/examples/train_small -B ${work}/build -G ${GENERATOR}
-    -D CMAKE_PREFIX_PATH=${work}/prefix -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_BUILD_TYPE=Release)
-if(output MATCHES "${SOURCE}/heed")
-  message(FATAL_ERROR "the example looked into the source tree:\n${output}")
-endif()
-run(${CMAKE_COMMAND} --build ${work}/build)
+foreach(example train_small translate)
+  run(${CMAKE_COMMAND} -S ${SOURCE}/examples/${example} -B ${work}/${example} -G ${GENERATOR}
+      -D CMAKE_PREFIX_PATH=${work}/prefix -D CMAKE_CXX_COMPILER=${COMPILER} -D CMAKE_BUILD_TYPE=Release)
+  if(output MATCHES "${SOURCE}/heed")
+    message(FATAL_ERROR "the example ${example} looked into the source tree:\n${output}")
+  endif()
+  run(${CMAKE_COMMAND} --build ${work}/${example})
+endforeach()
 
-run(${work}/build/train_small)
+file(MAKE_DIRECTORY ${work}/tmp)
+run(${CMAKE_COMMAND} -E env TMPDIR=${work}/tmp ${work}/translate/translate)
+if(NOT output STREQUAL "drei plus acht\nneun plus eins\n")
+  message(FATAL_ERROR "expected two translations, found:\n${output}")
+endif()
+
+run(${work}/train_small/train_small)
 string(REGEX MATCHALL "loss [0-9]+\\.[0-9]+" losses "${output}")
 list(LENGTH losses count)
 if(count LESS 3)

@@ -13,26 +13,37 @@
 namespace heed::cli {
 namespace {
 
+// Null where there is none: a model that is run by --ids needs none.
+nlohmann::json describe_tokenizers(const std::string& folder) {
+  if (!text::has_tokenizers(folder)) return nullptr;
+  const text::TokenizerPair pair = text::load_tokenizers(folder);
+  return {{"source", pair.source->size()}, {"target", pair.target->size()}, {"shared", pair.shared()}};
+}
+
+std::string tokenizer_text(const nlohmann::json& t) {
+  if (t.is_null()) return "none: token ids in and out";
+  const std::string source = with_commas(t["source"].get<int64_t>()) + " pieces";
+  return source + (t["shared"].get<bool>() ? ", shared by both languages"
+                                           : fmt::format(" and {}", with_commas(t["target"].get<int64_t>())));
+}
+
 nlohmann::json describe(const std::string& folder) {
   const models::ModelConfig c = models::read_config(folder);
   const models::ParameterParts p = models::parameter_parts(c);
-  const text::TokenizerPair tokenizers = text::load_tokenizers(folder);
-  return {
-      {"model", folder},
-      {"model_type", models::model_type(c)},
-      {"parameters",
-       {{"total", p.total()},
-        {"embedding", p.embedding},
-        {"positions", p.positions},
-        {"self_attention", p.self_attention},
-        {"cross_attention", p.cross_attention},
-        {"feed_forward", p.feed_forward},
-        {"norms", p.norms},
-        {"output", p.output}}},
-      {"memory_bytes", 4 * p.total()},
-      {"tokenizer",
-       {{"source", tokenizers.source->size()}, {"target", tokenizers.target->size()}, {"shared", tokenizers.shared()}}},
-      {"config", models::heed_json(c)}};
+  return {{"model", folder},
+          {"model_type", models::model_type(c)},
+          {"parameters",
+           {{"total", p.total()},
+            {"embedding", p.embedding},
+            {"positions", p.positions},
+            {"self_attention", p.self_attention},
+            {"cross_attention", p.cross_attention},
+            {"feed_forward", p.feed_forward},
+            {"norms", p.norms},
+            {"output", p.output}}},
+          {"memory_bytes", 4 * p.total()},
+          {"tokenizer", describe_tokenizers(folder)},
+          {"config", models::heed_json(c)}};
 }
 
 std::string to_text(const nlohmann::json& j) {
@@ -45,12 +56,9 @@ std::string to_text(const nlohmann::json& j) {
   };
   const int64_t total = j["parameters"]["total"].get<int64_t>();
   std::string text =
-      fmt::format("{}: a translator, model type {}\n  encoder     {}\n  decoder     {}\n  tokenizer   {} pieces{}\n",
+      fmt::format("{}: a translator, model type {}\n  encoder     {}\n  decoder     {}\n  tokenizer   {}\n",
                   j["model"].get<std::string>(), j["model_type"].get<std::string>(), stack(c["encoder"]),
-                  stack(c["decoder"]), with_commas(j["tokenizer"]["source"].get<int64_t>()),
-                  j["tokenizer"]["shared"].get<bool>()
-                      ? ", shared by both languages"
-                      : fmt::format(" and {}", with_commas(j["tokenizer"]["target"].get<int64_t>())));
+                  stack(c["decoder"]), tokenizer_text(j["tokenizer"]));
   text += fmt::format("  parameters  {:>14}   {:.1f} MB in memory\n", with_commas(total),
                       static_cast<double>(total) * 4e-6);
   for (const char* part :

@@ -45,11 +45,26 @@ class Program : public testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  // Standard output goes to `out_path` where given, such as /dev/full.
+  // Standard output goes to `out_path` where given, such as /dev/full; standard input is empty.
   Outcome run(const std::vector<std::string>& arguments, const std::string& out_path = "") {
+    return run_between(arguments, "/dev/null", out_path);
+  }
+  Outcome run_with(const std::string& input, const std::vector<std::string>& arguments) {
+    const std::string in = (folder_ / "in").string();
+    std::ofstream(in, std::ios::binary) << input;
+    return run_between(arguments, in, "");
+  }
+  // A file of the test's own, outside of the folder that the program runs in.
+  std::string file(const std::string& name, const std::string& content) {
+    std::ofstream(folder_ / name, std::ios::binary) << content;
+    return (folder_ / name).string();
+  }
+
+  Outcome run_between(const std::vector<std::string>& arguments, const std::string& in, const std::string& out_path) {
     const std::string out = out_path.empty() ? (folder_ / "out").string() : out_path, err = (folder_ / "err").string();
     posix_spawn_file_actions_t actions;
     posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_addopen(&actions, 0, in.c_str(), O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, out.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     posix_spawn_file_actions_addopen(&actions, 2, err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
     posix_spawn_file_actions_addchdir_np(&actions, (folder_ / "work").c_str());

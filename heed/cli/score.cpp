@@ -21,6 +21,7 @@ struct Options {
 std::vector<tasks::TextPair> read_pairs(const Options& o) {
   std::vector<tasks::TextPair> pairs;
   if (o.src.empty() != o.tgt.empty()) fail("[score] --src and --tgt go together: one is missing");
+  if (!o.src.empty() && !o.input.empty()) fail("[score] both --src and --input: expected one of them");
   if (!o.src.empty()) {
     const std::vector<std::string> source = read_lines(o.src), target = read_lines(o.tgt);
     check_equal_lines("[score]", {o.src, source.size()}, {o.tgt, target.size()});
@@ -30,7 +31,7 @@ std::vector<tasks::TextPair> read_pairs(const Options& o) {
   TextLines lines(o.input);
   for (std::string line; lines.next(line, true) == decode::Input::kReady;) {
     const size_t tab = line.find('\t');
-    if (tab == std::string::npos) fail("[score] line {} has no tab, expected source<TAB>translation", lines.number());
+    if (tab == std::string::npos) fail_file("[score] {} has no tab, expected source<TAB>translation", lines.place());
     pairs.push_back({line.substr(0, tab), line.substr(tab + 1)});
   }
   return pairs;

@@ -1,6 +1,7 @@
 #include "heed/cli/text_lines.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <unistd.h>
 
@@ -16,7 +17,8 @@
 
 namespace heed::cli {
 
-TextLines::TextLines(const std::string& path) : name_(path.empty() || path == "-" ? "standard input" : path) {
+TextLines::TextLines(const std::string& path)
+    : name_(path.empty() || path == "-" ? "standard input" : printable(path)) {
   if (path.empty() || path == "-") return;
   file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file_) fail_file("[input] cannot read '{}': {}", path, std::strerror(errno));
@@ -69,14 +71,16 @@ void TextOutput::finish() {
   if (file_) file_->commit();
 }
 
-std::vector<int32_t> parse_ids(const std::string& where, const std::string& line, int64_t number, int64_t vocabulary) {
+std::string TextLines::place() const { return fmt::format("{}:{}", name_, number_); }
+
+std::vector<int32_t> parse_ids(const std::string& where, const std::string& line, int64_t vocabulary) {
   std::vector<int32_t> ids;
   std::istringstream words(line);
   for (std::string word; words >> word;) {
     int32_t id = -1;
     const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
     if (error != std::errc() || end != word.data() + word.size() || id < 0 || id >= vocabulary) {
-      fail("{} line {}: {}, expected an id from 0 to {}", where, number, in_quotes(word), vocabulary - 1);
+      fail_file("{}: {}, expected an id from 0 to {}", where, in_quotes(word), vocabulary - 1);
     }
     ids.push_back(id);
   }

@@ -18,7 +18,7 @@ class TextLines {
   explicit TextLines(const std::string& path);  // "" and "-": standard input
   // kNotYet only where it may not wait and nothing has come.
   decode::Input next(std::string& line, bool wait);
-  int64_t number() const { return number_; }  // of the last line, from 1
+  std::string place() const;  // of the last line: "in.txt:3"
 
  private:
   bool take_line(std::string& line);
@@ -43,8 +43,8 @@ class TextOutput {
   std::unique_ptr<AtomicFile> file_;
 };
 
-// "3 17 4" -> ids below the vocabulary's size; anything else is an error that names line and word.
-std::vector<int32_t> parse_ids(const std::string& where, const std::string& line, int64_t number, int64_t vocabulary);
+// "3 17 4" -> ids below the vocabulary's size; anything else is an error of the file, with `where` and the word.
+std::vector<int32_t> parse_ids(const std::string& where, const std::string& line, int64_t vocabulary);
 
 // All lines of a file, .gz too.
 std::vector<std::string> read_lines(const std::string& path);

@@ -28,16 +28,22 @@ std::string encoded(const text::Tokenizer& tokenizer, const std::string& line, c
   return o.ids ? fmt::format("{}", fmt::join(ids, " ")) : fmt::format("{}", fmt::join(pieces, " "));
 }
 
+std::string decoded(const text::Tokenizer& tokenizer, const std::string& line, const std::string& place,
+                    const Common& common) {
+  const std::vector<int32_t> ids = parse_ids("[tokenize] " + place, line, tokenizer.size());
+  const std::string text = tokenizer.decode(ids);
+  if (!common.json) return text;
+  return nlohmann::json{{"ids", ids}, {"text", text}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
 void run(const Options& o, const Common& common) {
   const text::TokenizerPair pair = text::load_tokenizers(o.model);
   const text::Tokenizer& tokenizer = o.side == "target" ? *pair.target : *pair.source;
   TextLines lines(o.input);
   TextOutput out(o.output);
   for (std::string line; lines.next(line, true) == decode::Input::kReady;) {
-    const std::string result = o.decode
-                                   ? tokenizer.decode(parse_ids("[tokenize]", line, lines.number(), tokenizer.size()))
-                                   : encoded(tokenizer, line, o, common);
-    out.write(result + "\n");
+    out.write((o.decode ? decoded(tokenizer, line, lines.place(), common) : encoded(tokenizer, line, o, common)) +
+              "\n");
   }
   out.finish();
 }

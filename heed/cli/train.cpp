@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <csignal>
+#include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -107,6 +108,13 @@ void run(const Options& o, const Common& common) {
   }
 }
 
+// A kind that is spelled wrong looks like a config file that is not there.
+void refuse_unknown_kind(const CLI::App* app, const std::string& typed) {
+  if (typed.find_first_of("./") != std::string::npos || std::filesystem::exists(typed)) return;
+  const std::string near = nearest(typed, {"translate"});
+  if (!near.empty()) fail("{} unknown kind '{}': did you mean '{}'?", place(app), typed, near);
+}
+
 }  // namespace
 
 void add_train(CLI::App& parent, const Common& common) {
@@ -124,6 +132,7 @@ void add_train(CLI::App& parent, const Common& common) {
   app->callback([app, by_file, &common] {
     if (!app->get_subcommands().empty()) return;
     if (by_file->config_file.empty()) fail("{} expected a config file or a kind of model: translate", place(app));
+    refuse_unknown_kind(app, by_file->config_file);
     run(*by_file, common);
   });
 }

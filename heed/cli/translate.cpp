@@ -21,12 +21,25 @@ struct Options {
   bool score = false, alignment = false, ids = false, sample = false;
 };
 
+// Flags that say nothing together.
+void check_together(const CLI::App* app) {
+  const auto given = [app](const char* flag) { return app->count(flag) > 0; };
+  for (const char* flag : {"--temperature", "--top-k", "--top-p"}) {
+    if (given(flag) && !given("--sample")) fail("[translate] {} is about drawing: expected --sample with it", flag);
+  }
+  for (const char* flag : {"--beam", "--length-penalty"}) {
+    if (given(flag) && given("--sample"))
+      fail("[translate] {} with --sample: draws are no search, expected one of them", flag);
+  }
+  if (given("--alignment") && given("--ids"))
+    fail("[translate] --alignment with --ids: words are aligned, and ids are none");
+}
+
 tasks::TranslateConfig config_of(const Options& o, const Common& common) {
   tasks::TranslateConfig c;
   decode::SearchConfig& s = c.stream.search;
   s.beam = o.sample ? 1 : o.beam;
   s.nbest = o.sample ? 1 : o.nbest;
-  s.beam = std::max(s.beam, s.nbest);
   s.length_penalty = o.length_penalty;
   s.max_length = o.max_length;
   s.sample = o.sample;
@@ -73,21 +86,32 @@ std::string to_text(const tasks::Translated& t, const Options& o) {
   return out;
 }
 
+// A flag is at fault, not a file.
+std::vector<int32_t> prefix_of(const std::string& typed, int64_t vocabulary) {
+  try {
+    return parse_ids("[translate] --prefix", typed, vocabulary);
+  } catch (const FileError& error) {
+    throw Error(error.what());
+  }
+}
+
 void run(const Options& o, const Common& common) {
   const tasks::TranslateConfig config = config_of(o, common);
   TextLines lines(o.input);
   const tasks::Translator translator =
       o.ids ? tasks::Translator{models::load_translator(o.model, {.for_running = true}), {}}
             : tasks::Translator::open(o.model);
+  const models::ModelConfig& model = translator.model.config;
+  const std::vector<int32_t> prefix_ids = o.ids ? prefix_of(o.prefix, model.vocabulary) : std::vector<int32_t>{};
   TextOutput out(o.output);
   int64_t cut = 0;
   const auto next = [&](tasks::SourceLine& line, bool wait) {
     const decode::Input input = lines.next(line.text, wait);
     if (input != decode::Input::kReady) return input;
-    line.prefix = o.prefix;
+    if (!o.ids) line.prefix = o.prefix;
     line.by_ids = o.ids;
-    if (o.ids)
-      line.ids = parse_ids("[translate]", line.text, lines.number(), translator.model.config.source_vocabulary);
+    line.prefix_ids = prefix_ids;
+    if (o.ids) line.ids = parse_ids("[translate] " + lines.place(), line.text, model.source_vocabulary);
     return input;
   };
   translate_text(translator, config, next, [&](const tasks::Translated& t) {
@@ -126,7 +150,13 @@ void add_translate(CLI::App& parent, const Common& common) {
   add_whole(app, "--max-source", o->max_source, {2, 1 << 20}, "tokens of a line; 512 without it");
   add_whole(app, "--batch-tokens", o->batch_tokens, {1, 1 << 24}, "that are worked on together");
   add_whole(app, "--window", o->window, {1, 1 << 20}, "lines read ahead");
-  app->callback([o, &common] { run(*o, common); });
+  app->callback([app, o, &common] {
+    check_together(app);
+    if (app->count("--beam") == 0) o->beam = std::max(o->beam, o->nbest);
+    if (o->nbest > o->beam && !o->sample)
+      fail("[translate] --nbest {} of a beam of {}: expected at most as many", o->nbest, o->beam);
+    run(*o, common);
+  });
 }
 
 }  // namespace heed::cli

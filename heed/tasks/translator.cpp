@@ -71,14 +71,20 @@ class TextStream {
     return decode::Input::kReady;
   }
 
+  std::vector<int32_t> source_ids(const SourceLine& line) const {
+    if (line.by_ids) return line.ids;
+    const bool blank = line.text.find_first_not_of(" \t\r\v\f") == std::string::npos;
+    return blank ? std::vector<int32_t>{} : t_.tokenizers.source->encode(line.text);
+  }
+
   // The line's ids, in parts that are short enough.
   std::vector<std::vector<int32_t>> parts_of(const SourceLine& line) const {
-    const std::vector<int32_t> ids = line.by_ids ? line.ids : t_.tokenizers.source->encode(line.text);
+    const std::vector<int32_t> ids = source_ids(line);
     const int64_t most = config_.max_source - 1;
     if (static_cast<int64_t>(ids.size()) <= most) return {ids};
-    // Ids alone do not tell where words end.
     if (line.by_ids || config_.long_lines == LongLines::kRefuse) {
-      fail("[translate] line {} has {} tokens, expected at most {} (--max-source)", lines_begun_ + 1, ids.size(), most);
+      fail_file("[translate] line {} has {} tokens, expected at most {}{}", lines_begun_ + 1, ids.size(), most,
+                line.by_ids ? ": ids alone do not tell where to split" : "");
     }
     return split_source(ids, *t_.tokenizers.source, most);
   }
@@ -90,7 +96,9 @@ class TextStream {
     for (std::vector<int32_t>& part : parts) {
       if (!part.empty()) part.push_back(eos_);
       decode::Request request{.number = requests_++, .sample = 0, .source = std::move(part)};
-      if (first && !line.prefix.empty()) request.prefix = t_.tokenizers.target->encode(line.prefix);
+      if (first)
+        request.prefix =
+            line.by_ids || line.prefix.empty() ? line.prefix_ids : t_.tokenizers.target->encode(line.prefix);
       first = false;
       for (int64_t sample = 0; sample < config_.samples; ++sample) {
         request.sample = sample;

@@ -52,10 +52,10 @@ struct Translated {
   std::vector<TranslatedLine> best;
 };
 
-// A line as people or programs give it: text, or ids without eos.
+// A line as people or programs give it: text, or ids without eos. The translation starts with the prefix.
 struct SourceLine {
   std::string text, prefix;
-  std::vector<int32_t> ids;
+  std::vector<int32_t> ids, prefix_ids;
   bool by_ids = false;
 };
 

@@ -38,5 +38,6 @@ struct TokenizerPair {
 // From a model directory, by the files that it holds: source.spm, target.spm, vocab.json (Marian's), or heed's own
 // byte_tokenizer.json. The message of an error names the file and what it lacks.
 TokenizerPair load_tokenizers(const std::string& folder);
+bool has_tokenizers(const std::string& folder);
 
 }  // namespace heed::text

@@ -70,6 +70,12 @@ TokenizerPair read_tokenizers(const NamedFiles& files, const std::string& folder
   return {tokenizer, tokenizer, true};
 }
 
+bool has_tokenizers(const std::string& folder) {
+  std::error_code ignored;
+  return std::filesystem::exists(folder + "/source.spm", ignored) ||
+         std::filesystem::exists(folder + "/" + kByteFile, ignored);
+}
+
 TokenizerPair load_tokenizers(const std::string& folder) {
   if (!std::filesystem::is_directory(folder)) fail_file("[tokenizer] '{}' is no folder", folder);
   NamedFiles files;

@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "heed/base/error.h"
+#include "heed/io/mapped_file.h"
 #include "heed/io/printable.h"
 #include "heed/text/unicode.h"
 #include "heed/train/config.h"
@@ -57,7 +58,8 @@ void check_choice(const std::string& where, const ConfigField& field, const std:
   const std::string near = nearest(value, field.choices);
   std::string all;
   for (const std::string& choice : field.choices) all += choice.empty() ? "" : (all.empty() ? "" : ", ") + choice;
-  wrong(where, field, in_quotes(value), near.empty() ? "one of " + all : "'" + near + "'?");
+  if (near.empty()) wrong(where, field, in_quotes(value), "one of " + all);
+  fail("[config] {}: {} is {}, did you mean '{}'?", where, field.key, in_quotes(value), near);
 }
 
 // TOML is UTF-8: a name that is not could not be written down with the model.
@@ -165,12 +167,10 @@ void read_config_text(TrainConfig& config, const std::string& text, const std::s
 }
 
 void read_config_file(TrainConfig& config, const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file.is_open() || file.bad()) fail_file("[config] cannot read '{}'", path);
+  const MappedFile file(path);
   constexpr size_t kMost = size_t{1} << 20;
-  if (text.size() > kMost) fail_file("[config] '{}' has {} bytes: it is no config", path, text.size());
-  read_config_text(config, text, path);
+  if (file.bytes().size() > kMost) fail_file("[config] '{}' has {} bytes: it is no config", path, file.bytes().size());
+  read_config_text(config, {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, path);
 }
 
 void set_config(TrainConfig& config, const std::string& assignment) {
@@ -211,7 +211,14 @@ void check_config(TrainConfig& config) {
     }
   }
   const TrainConfig::Data& d = config.data;
-  if (d.tsv.empty() && (d.src.empty() || d.tgt.empty())) {
+  for (const double* rate : {&config.model.dropout, &config.model.attention_dropout, &config.model.activation_dropout}) {
+    if (*rate < 0 && *rate != -1) fail("[config] a dropout of {}: expected 0 to 0.999, or -1 for the preset's", *rate);
+  }
+  if (d.src.empty() != d.tgt.empty()) {
+    fail("[config] {} is there and {} is missing: sentences and their translations go together",
+         d.src.empty() ? "data.tgt" : "data.src", d.src.empty() ? "data.src" : "data.tgt");
+  }
+  if (d.tsv.empty() && d.src.empty()) {
     fail("[config] no sentences to train with: expected data.src and data.tgt (--src F --tgt F), or data.tsv");
   }
   if (!d.tsv.empty() && (!d.src.empty() || !d.tgt.empty()))

@@ -162,7 +162,7 @@ TEST(Config, NumbersHaveARange) {
 
 TEST(Config, NamesAreChosenFromAList) {
   EXPECT_EQ(refused("train.optimizer = 'adamm'"),
-            "[config] run.toml:1:19: train.optimizer is 'adamm', expected 'adam'?");
+            "[config] run.toml:1:19: train.optimizer is 'adamm', did you mean 'adam'?");
   const std::string message = refused("valid.metric = 'quality'");
   EXPECT_NE(message.find("valid.metric is 'quality', expected one of bleu, chrf, loss"), std::string::npos) << message;
 }

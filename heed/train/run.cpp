@@ -52,48 +52,82 @@ text::LineSource side_of(const TrainConfig& config, bool target, Observer& obser
   };
 }
 
-DataSize size_of_data(const TrainConfig& config, Observer& observer) {
-  data::ParallelCorpus all(corpus(config, false));
+DataSize size_of_data(const TrainConfig& config, bool valid, Observer& observer) {
+  data::ParallelCorpus all(corpus(config, valid));
   DataSize size;
   data::SentencePair pair;
   while (all.next(pair)) {
     size.bytes += static_cast<int64_t>(pair.source.size() + pair.target.size());
     if (++size.pairs % 10000 == 0) observer.on_progress("reading", all.progress());
   }
-  observer.on_message(all.report().text());
-  if (size.pairs == 0) fail_file("[train] no sentence pair to train with");
+  const std::string report = all.report().text();
+  if (size.pairs == 0) fail_file("[train] no sentence pair to {} with: {}", valid ? "validate" : "train", report);
+  observer.on_message(valid ? "to validate with: " + report : report);
   return size;
 }
 
-// Tokenizers and stores. What is there from an earlier, complete preparation is used again.
-void prepare(const TrainConfig& config, const Paths& paths, Observer& observer) {
-  const std::string mark = paths.in_training("prepared");
-  const std::string fingerprint = data_fingerprint(config);
-  if (fs::exists(mark)) {
-    const std::string before = content_of(mark);
-    if (before != fingerprint)
-      fail("[train] the data changed since the run was saved: {}", changed_files(before, fingerprint));
-    return;
+void build_staged_store(const TrainConfig& config, bool valid, const text::TokenizerPair& tokenizers, Observer& observer) {
+  const bool refuse = config.data.bad_lines == "refuse";
+  const data::StoreConfig limits{config.data.max_length, refuse ? data::BadLines::kRefuse : data::BadLines::kSkip};
+  const std::string path = staging_of(config.save.out) + (valid ? "/valid.pairs" : "/train.pairs");
+  data::ParallelCorpus lines(corpus(config, valid));
+  const data::StoreReport report = data::build_store(
+      path, lines, tokenizers, limits, [&](double share) { observer.on_progress("tokenizing", share); });
+  const std::string too_long =
+      fmt::format("{} pairs are longer than {} tokens", report.too_long.count, limits.max_length);
+  if (data::PairStore::open(path).size() == 0) {
+    fail_file("[train] no sentence pair is left to {} with: {}", valid ? "validate" : "train", too_long);
   }
+  if (report.too_long.count > 0) observer.on_message(too_long + ": left out");
+}
+
+// Tokenizers and stores, in the staging folder. What is in the model directory stays as it is.
+void stage_data(const TrainConfig& config, Observer& observer) {
+  const std::string staging = staging_of(config.save.out);
+  fs::remove_all(staging);
+  fs::create_directories(staging);
   observer.on_message(
       fmt::format("training the {} tokenizer, {} pieces", config.text.tokenizer, config.text.vocabulary));
   const text::TrainedTokenizers trained = text::train_tokenizers(
       tokenizer_config(config), side_of(config, false, observer), side_of(config, true, observer));
-  for (const auto& [name, content] : trained.files) write_file_atomically(paths.in_model(name.c_str()), content);
-  const data::StoreConfig limits{config.data.max_length,
-                                 config.data.bad_lines == "refuse" ? data::BadLines::kRefuse : data::BadLines::kSkip};
-  for (const bool valid : {false, true}) {
-    if (valid && !has_valid(config)) continue;
-    data::ParallelCorpus lines(corpus(config, valid));
-    const data::StoreReport report =
-        data::build_store(paths.in_training(valid ? "valid.pairs" : "train.pairs"), lines, trained.pair, limits,
-                          [&](double share) { observer.on_progress("tokenizing", share); });
-    if (report.too_long.count > 0) {
-      observer.on_message(
-          fmt::format("{} pairs are longer than {} tokens: left out", report.too_long.count, limits.max_length));
-    }
+  for (const auto& [name, content] : trained.files) write_file_atomically(staging + "/" + name, content);
+  build_staged_store(config, false, trained.pair, observer);
+  if (has_valid(config)) build_staged_store(config, true, trained.pair, observer);
+}
+
+// A run from the beginning: whatever can be wrong with its config and data is found before the folder is cleared.
+void begin(TrainConfig& config, const Paths& paths, Observer& observer) {
+  const std::string fingerprint = data_fingerprint(config);
+  const std::string said = resolve_config(config, size_of_data(config, false, observer));
+  if (has_valid(config)) size_of_data(config, true, observer);
+  if (!said.empty()) observer.on_message(said);
+  model_config(config, 8, 8);
+  stage_data(config, observer);
+  clear_model(paths.model);
+  write_file_atomically(paths.in_model("train.toml"), config_text(config));
+  take_staged(paths.model);
+  write_file_atomically(paths.in_training("prepared"), fingerprint);
+}
+
+// A run that was saved: its config and data must be those of now. One that was killed while it began is prepared again.
+void go_on(TrainConfig& config, const Paths& paths, Observer& observer) {
+  TrainConfig before;
+  read_config_file(before, paths.in_model("train.toml"));
+  // The choices that "auto" made once stay.
+  if (config.model.preset == "auto") config.model.preset = before.model.preset;
+  if (config.train.precision == "auto") config.train.precision = before.train.precision;
+  if (config.text.vocabulary == 0) config.text.vocabulary = before.text.vocabulary;
+  resolve_config(config, {});
+  check_same_run(before, config);
+  const std::string mark = paths.in_training("prepared"), fingerprint = data_fingerprint(config);
+  if (!fs::exists(mark)) {
+    stage_data(config, observer);
+    take_staged(paths.model);
+    write_file_atomically(mark, fingerprint);
+  } else if (const std::string was = content_of(mark); was != fingerprint) {
+    fail("[train] the data changed since the run was saved: {}", changed_files(was, fingerprint));
   }
-  write_file_atomically(mark, fingerprint);
+  write_file_atomically(paths.in_model("train.toml"), config_text(config));
 }
 
 // The first sentences of the validation files as text.
@@ -110,7 +144,6 @@ RunData open_data(const TrainConfig& config, const Paths& paths) {
   RunData data;
   data.tokenizers = text::load_tokenizers(paths.model);
   data.train = data::PairStore::open(paths.in_training("train.pairs"));
-  if (data.train.size() == 0) fail_file("[train] no sentence pair is left to train with");
   data.identity = fmt::format("{:016x}", data.train.fingerprint());
   if (has_valid(config)) {
     data.valid = data::PairStore::open(paths.in_training("valid.pairs"));
@@ -182,32 +215,17 @@ RunResult run_training(TrainConfig config, const RunOptions& options, Observer& 
                        const std::function<void(const TrainConfig&, const Forecast&)>& started) {
   check_config(config);
   const Paths paths{config.save.out};
-  const std::string saved_config = paths.in_model("train.toml");
-  const bool goes_on = options.resume && fs::exists(saved_config);
+  const bool goes_on = options.resume && fs::exists(paths.in_model("train.toml"));
   if (!goes_on) {
     data_fingerprint(config);  // every file is there, before anything is written
     check_fresh(paths.model, options.resume      ? Existing::kStarted
                              : options.overwrite ? Existing::kOverwrite
                                                  : Existing::kNothing);
   }
+  NewFolders made(paths.model);
   const FolderLock lock(paths.in_model("training"));
-  if (!goes_on) clear_model(paths.model);
-  if (goes_on) {
-    TrainConfig before;
-    read_config_file(before, saved_config);
-    // The choices that "auto" made once stay.
-    if (config.model.preset == "auto") config.model.preset = before.model.preset;
-    if (config.train.precision == "auto") config.train.precision = before.train.precision;
-    if (config.text.vocabulary == 0) config.text.vocabulary = before.text.vocabulary;
-    resolve_config(config, {});
-    check_same_run(before, config);
-  } else {
-    const std::string said = resolve_config(config, size_of_data(config, observer));
-    if (!said.empty()) observer.on_message(said);
-  }
-  model_config(config, 8, 8);  // a shape that is none is refused before the data is read
-  write_file_atomically(saved_config, config_text(config));
-  prepare(config, paths, observer);
+  goes_on ? go_on(config, paths, observer) : begin(config, paths, observer);
+  made.keep();
   const RunData data = open_data(config, paths);
   const RunFolder folder{paths.model};
   Trainer trainer(config, data, folder, observer);

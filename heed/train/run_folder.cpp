@@ -50,7 +50,7 @@ constexpr const char* kFiles[] = {"config.json",
                                   "train.toml",
                                   "metrics.jsonl",
                                   "curves.svg"};
-constexpr const char* kLock = "lock";
+constexpr const char *kLock = "lock", *kStaging = "staged";
 
 // A killed start leaves only this behind.
 bool holds_only_training(const fs::path& model) {
@@ -89,8 +89,34 @@ void check_fresh(const std::string& model, Existing existing) {
 void clear_model(const std::string& model) {
   for (const char* name : kFiles) fs::remove(fs::path(model) / name);
   for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(model) / "training")) {
-    if (entry.path().filename() != kLock) fs::remove_all(entry.path());
+    if (entry.path().filename() != kLock && entry.path().filename() != kStaging) fs::remove_all(entry.path());
   }
+}
+
+std::string staging_of(const std::string& model) { return (fs::path(model) / "training" / kStaging).string(); }
+
+void take_staged(const std::string& model) {
+  const fs::path training = fs::path(model) / "training";
+  for (const fs::directory_entry& entry : fs::directory_iterator(training / kStaging)) {
+    const fs::path name = entry.path().filename();
+    fs::rename(entry.path(), (name.extension() == ".pairs" ? training : fs::path(model)) / name);
+  }
+  fs::remove(training / kStaging);
+}
+
+NewFolders::NewFolders(const std::string& model) : model_(model) {
+  std::error_code ignored;
+  for (fs::path path = fs::path(model) / "training"; !path.empty() && !fs::exists(path, ignored); path = path.parent_path()) {
+    new_.push_back(path.string());
+  }
+}
+
+NewFolders::~NewFolders() {
+  if (kept_) return;
+  std::error_code ignored;
+  fs::remove_all(staging_of(model_), ignored);
+  if (!new_.empty()) fs::remove(fs::path(model_) / "training" / kLock, ignored);
+  for (const std::string& path : new_) fs::remove(path, ignored);
 }
 
 void check_same_run(const TrainConfig& before, const TrainConfig& now) {

@@ -1,0 +1,172 @@
+// heed eval, score, info, tokenize and average, and what the demo shows, with a small trained model.
+#include <cmath>
+
+#include "heed/cli/demo_talk.h"
+#include "heed/cli/trained_test.h"
+#include "heed/io/safetensors.h"
+#include "heed/train/bleu.h"
+#include "heed/train/chrf.h"
+
+namespace heed::cli {
+namespace {
+
+class ModelProgram : public Trained {
+ protected:
+  std::string source_ = (shared_ / "train.en").string(), target_ = (shared_ / "train.ko").string();
+
+  json json_of(const std::vector<std::string>& arguments) {
+    const std::string out = answer("", arguments);
+    EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), 1) << out;
+    return json::parse(out);
+  }
+  std::vector<float> weights_of(const std::string& model) const {
+    const SafeTensors file = SafeTensors::open(model + "/model.safetensors");
+    std::vector<float> all;
+    for (const StoredTensor& tensor : file.tensors()) {
+      const size_t at = all.size();
+      all.resize(at + static_cast<size_t>(tensor.elements()));
+      to_f32(tensor, all.data() + at);
+    }
+    return all;
+  }
+};
+
+TEST_F(ModelProgram, EvalMeasuresWhatItSaves) {
+  const std::string saved = (folder_ / "saved.ko").string();
+  const json found =
+      json_of({"eval", model_, "--src", source_, "--ref", target_, "--beam", "1", "--save", saved, "--json"});
+  const std::vector<std::string> lines = lines_of(read_all(saved)), references = lines_of(read_all(target_));
+  EXPECT_EQ(found["sentences"], 300);
+  EXPECT_EQ(lines, lines_of(translated(read_all(source_), {"--beam", "1"})));
+  // metrics_test.cpp holds the library to sacrebleu's numbers.
+  EXPECT_EQ(found["bleu"].get<double>(), train::corpus_bleu(lines, references, {}).score);
+  EXPECT_EQ(found["chrf"].get<double>(), train::corpus_chrf(lines, references, {}));
+  EXPECT_EQ(found["bleu_signature"], "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:" HEED_VERSION);
+  const std::string text = answer("", {"eval", model_, "--src", source_, "--ref", target_, "--beam", "1"});
+  EXPECT_NE(text.find(train::corpus_bleu(lines, references, {}).text()), std::string::npos) << text;
+  const json lower = json_of({"eval", model_, "--src", source_, "--ref", target_, "--beam", "1", "--lowercase",
+                              "--tokenize", "char", "--json"});
+  EXPECT_EQ(lower["bleu"].get<double>(),
+            train::corpus_bleu(lines, references, {.tokens = train::bleu_tokens("char"), .lowercase = true}).score);
+}
+
+TEST_F(ModelProgram, ScoresAndPerplexityAgree) {
+  const json found = json_of({"eval", model_, "--src", source_, "--ref", target_, "--beam", "1", "--json"});
+  const std::vector<std::string> scores =
+      lines_of(answer("", {"score", model_, "--src", source_, "--tgt", target_, "--json"}));
+  ASSERT_EQ(scores.size(), 300u);
+  double log_probability = 0;
+  int64_t tokens = 0;
+  for (const std::string& line : scores) {
+    const json score = json::parse(line);
+    EXPECT_NEAR(score["perplexity"].get<double>(),
+                std::exp(-score["log_probability"].get<double>() / score["tokens"].get<double>()), 1e-9);
+    log_probability += score["log_probability"].get<double>(), tokens += score["tokens"].get<int64_t>();
+  }
+  EXPECT_NEAR(found["perplexity"].get<double>(), std::exp(-log_probability / static_cast<double>(tokens)), 1e-9);
+  // A pair alone, and as a line of two columns, scores to the bit as among the others.
+  const std::string pair = lines_of(read_all(source_))[7] + "\t" + lines_of(read_all(target_))[7] + "\n";
+  EXPECT_EQ(answer(pair, {"score", model_, "--json"}), scores[7] + "\n");
+}
+
+TEST_F(ModelProgram, ComparesTwoModels) {
+  const std::string other = (folder_ / "other").string();
+  train_into(other, 5, 2);
+  const json found =
+      json_of({"eval", model_, "--src", source_, "--ref", target_, "--beam", "1", "--compare", other, "--json"});
+  EXPECT_EQ(found["compare"]["model"], other);
+  for (const char* metric : {"paired_bleu", "paired_chrf"}) {
+    const json& paired = found["compare"][metric];
+    EXPECT_LT(paired["p_value"].get<double>(), 0.05) << paired;
+    EXPECT_GT(paired["baseline"]["score"].get<double>(), paired["system"]["score"].get<double>());
+  }
+  const json same =
+      json_of({"eval", model_, "--src", source_, "--ref", target_, "--beam", "1", "--compare", model_, "--json"});
+  EXPECT_EQ(same["compare"]["bleu"], same["bleu"]);
+  EXPECT_GT(same["compare"]["paired_bleu"]["p_value"].get<double>(), 0.9);
+  EXPECT_NE(answer("", {"eval", model_, "--src", source_, "--ref", target_, "--beam", "1", "--compare", model_})
+                .find("may be chance"),
+            std::string::npos);
+}
+
+TEST_F(ModelProgram, InfoCountsWithoutReadingWeights) {
+  const json found = json_of({"info", model_, "--json"});
+  EXPECT_EQ(found["model_type"], "marian");
+  EXPECT_EQ(found["tokenizer"]["source"], found["config"]["vocabulary"]);
+  EXPECT_EQ(found["tokenizer"]["shared"], true);
+  int64_t sum = 0;
+  for (const auto& [part, count] : found["parameters"].items()) sum += part == "total" ? 0 : count.get<int64_t>();
+  EXPECT_EQ(found["parameters"]["total"], sum);
+  EXPECT_EQ(found["memory_bytes"], 4 * sum);
+  const std::string text = answer("", {"info", model_});
+  EXPECT_NE(text.find("1 layers of 32 features, 4 heads"), std::string::npos) << text;
+}
+
+TEST_F(ModelProgram, TokensGoBackToTheSameText) {
+  const std::string text =
+      "the cat saw the bird\n고양이가 쥐를 잡았다\n猫捉住了老鼠\n👩‍👩‍👧‍👦 👍🏽 🇰🇷\ncafe\u0301 "
+      "e\u0301\u0323\n\nмышь\n";
+  for (const char* side : {"source", "target"}) {
+    const std::string ids = answer(text, {"tokenize", model_, "--side", side, "--ids"});
+    EXPECT_EQ(answer(ids, {"tokenize", model_, "--side", side, "--decode"}), text);
+  }
+  const std::vector<std::string> lines = lines_of(answer(text, {"tokenize", model_, "--json"}));
+  ASSERT_EQ(lines.size(), 7u);
+  for (const std::string& line : lines) EXPECT_EQ(json::parse(line)["ids"].size(), json::parse(line)["pieces"].size());
+  EXPECT_EQ(json::parse(lines[1])["text"], "고양이가 쥐를 잡았다");
+  const json back = json::parse(answer("5 6\n", {"tokenize", model_, "--decode", "--json"}));
+  EXPECT_EQ(back["ids"], json::array({5, 6}));
+  EXPECT_NE(answer("the cat\n", {"tokenize", model_}).find("▁the"), std::string::npos);
+}
+
+TEST_F(ModelProgram, TheMeanOfModels) {
+  const std::string other = (folder_ / "other").string(), mean = (folder_ / "deep" / "mean").string();
+  train_into(other, 5, 2);
+  // Which head aligns is no part of the shape.
+  json config = json::parse(read_all(other + "/config.json"));
+  config["heed"]["alignment_head"] = 3;
+  std::ofstream(other + "/config.json") << config.dump();
+  const Outcome outcome = run({"average", "--out", mean, model_, other});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const std::vector<float> a = weights_of(model_), b = weights_of(other), found = weights_of(mean);
+  ASSERT_EQ(found.size(), a.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    ASSERT_EQ(found[i], static_cast<float>((static_cast<double>(a[i]) + static_cast<double>(b[i])) / 2)) << i;
+  }
+  EXPECT_EQ(lines_of(answer("the cat\n", {"translate", mean, "--quiet"})).size(), 1u);
+  EXPECT_FALSE(fs::exists(mean + ".unfinished"));
+}
+
+TEST_F(ModelProgram, TheMeanOfModelsThatDifferIsRefused) {
+  const std::string other = copy_of_model("other"), mean = (folder_ / "mean").string();
+  expect_wrong("", {"average", "--out", mean, model_}, 2, "one model: expected two at least");
+  expect_wrong("", {"average", "--out", other, model_, model_}, 2, "exists already: expected a new folder");
+  expect_wrong("", {"average", "--out", file("a", "") + "/b", model_, model_}, 1, "Not a directory");
+  json vocabulary = json::parse(read_all(other + "/vocab.json"));
+  std::swap(vocabulary["a"], vocabulary["e"]);
+  std::ofstream(other + "/vocab.json") << vocabulary.dump();
+  expect_wrong("", {"average", "--out", mean, model_, other}, 2, "their ids mean different words");
+  json config = json::parse(read_all(other + "/config.json"));
+  config["activation_function"] = "gelu";
+  std::ofstream(other + "/config.json") << config.dump();
+  expect_wrong("", {"average", "--out", mean, model_, other}, 2, "is a model of another shape than");
+  EXPECT_FALSE(fs::exists(mean));
+}
+
+TEST_F(ModelProgram, WhatTheDemoShows) {
+  const tasks::Translator translator = tasks::Translator::open(model_);
+  const std::string tricky = tricky_text(translator);
+  for (const data::TrickySentence& t : data::tricky_sentences())
+    EXPECT_NE(tricky.find(t.pair.source), std::string::npos) << t.pair.source;
+  size_t marks = 0;
+  for (const char* mark : {"✓", "✗"}) {
+    for (size_t at = tricky.find(mark); at != std::string::npos; at = tricky.find(mark, at + 1)) ++marks;
+  }
+  EXPECT_EQ(marks, data::tricky_sentences().size());
+  const std::string attention = attention_text(translator, "the cat caught the mouse");
+  EXPECT_NE(attention.find("▁the"), std::string::npos) << attention;
+  EXPECT_EQ(attention.find("nan"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace heed::cli

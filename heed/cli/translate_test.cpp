@@ -1,0 +1,213 @@
+// heed translate as people and programs use it.
+#include <poll.h>
+
+#include "heed/cli/trained_test.h"
+#include "heed/text/unicode.h"
+
+namespace heed::cli {
+namespace {
+
+class TranslateProgram : public Trained {};
+
+constexpr const char* kText =
+    "the cat saw the bird\nthe dog\n\nhe did not see three small birds\n   \nshe reads a book sir\n";
+
+TEST_F(TranslateProgram, LinesComeBackInOrderAndEmptyOnesStayEmpty) {
+  const std::vector<std::string> all = lines_of(translated(kText)), asked = lines_of(kText);
+  ASSERT_EQ(all.size(), asked.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(translated(asked[i] + "\n"), all[i] + "\n");
+    EXPECT_EQ(all[i].empty(), i == 2 || i == 4) << i;
+  }
+  EXPECT_EQ(translated(""), "");
+  EXPECT_EQ(translated("\n"), "\n");
+  // The ends of lines as other systems write them, a byte order mark, no end at all.
+  const std::string one = translated("the cat saw the bird\n");
+  for (const char* same : {"the cat saw the bird\r\n", "the cat saw the bird", "\xEF\xBB\xBFthe cat saw the bird\n"}) {
+    EXPECT_EQ(translated(same), one) << same;
+  }
+}
+
+TEST_F(TranslateProgram, NothingButTheRequestChangesABit) {
+  const std::vector<std::vector<std::string>> requests = {
+      {"--json"},
+      {"--json", "--nbest", "3", "--alignment"},
+      {"--json", "--beam", "1"},
+      {"--json", "--sample", "--nbest", "2", "--seed", "7", "--temperature", "1.5"},
+      {"--json", "--prefix", "고양이"}};
+  const std::vector<std::vector<std::string>> ways = {{"--batch-tokens", "1", "--window", "1"},
+                                                      {"--batch-tokens", "60", "--window", "3"},
+                                                      {"--threads", "1"},
+                                                      {"--threads", "3"}};
+  for (const auto& request : requests) {
+    const std::string plain = translated(kText, request);
+    EXPECT_EQ(lines_of(plain).size(), 6u);
+    for (const auto& way : ways) {
+      std::vector<std::string> both = request;
+      both.insert(both.end(), way.begin(), way.end());
+      EXPECT_EQ(translated(kText, both), plain) << testing::PrintToString(both);
+    }
+  }
+  const std::string drawn = translated(kText, {"--sample", "--seed", "7"});
+  EXPECT_EQ(drawn, translated(kText, {"--sample", "--seed", "7"}));
+  EXPECT_NE(drawn, translated(kText, {"--sample", "--seed", "8"}));
+}
+
+// A program on the other end of two pipes.
+class Conversation {
+ public:
+  explicit Conversation(std::vector<std::string> words) {
+    int in[2], out[2];
+    EXPECT_EQ(::pipe2(in, O_CLOEXEC) + ::pipe2(out, O_CLOEXEC), 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, in[0], 0);
+    posix_spawn_file_actions_adddup2(&actions, out[1], 1);
+    words.insert(words.begin(), HEED_PROGRAM);
+    std::vector<char*> argv;
+    for (std::string& word : words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    EXPECT_EQ(posix_spawn(&pid_, HEED_PROGRAM, &actions, nullptr, argv.data(), environ), 0);
+    posix_spawn_file_actions_destroy(&actions);
+    ::close(in[0]), ::close(out[1]);
+    to_ = in[1], from_ = out[0];
+  }
+  ~Conversation() {
+    ::close(to_), ::close(from_);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  void say(const std::string& text) const {
+    EXPECT_EQ(::write(to_, text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  }
+  // The next line, or "" when none comes in a minute.
+  std::string hear() {
+    while (heard_.find('\n') == std::string::npos) {
+      pollfd ready{from_, POLLIN, 0};
+      char buffer[4096];
+      const ssize_t got = ::poll(&ready, 1, 60'000) == 1 ? ::read(from_, buffer, sizeof buffer) : 0;
+      if (got <= 0) return "";
+      heard_.append(buffer, static_cast<size_t>(got));
+    }
+    const size_t end = heard_.find('\n') + 1;
+    const std::string line = heard_.substr(0, end);
+    heard_.erase(0, end);
+    return line;
+  }
+
+ private:
+  pid_t pid_ = 0;
+  int to_ = -1, from_ = -1;
+  std::string heard_;
+};
+
+TEST_F(TranslateProgram, AnswersBeforeTheNextLineIsWritten) {
+  Conversation conversation({"translate", model_, "--quiet"});
+  for (const char* line : {"the cat saw the bird\n", "\n", "the dog\n"}) {
+    conversation.say(line);
+    EXPECT_EQ(conversation.hear(), translated(line));
+  }
+}
+
+TEST_F(TranslateProgram, IdsNeedNoTokenizer) {
+  const std::string text = "the cat saw the bird\n\nthe dog\n";
+  const std::string ids = answer(text, {"tokenize", model_, "--ids"});
+  const std::string bare = copy_of_model();
+  for (const char* name :
+       {"source.spm", "target.spm", "vocab.json", "tokenizer_config.json", "special_tokens_map.json"})
+    fs::remove(bare + "/" + name);
+  const std::string out = answer(ids, {"translate", bare, "--ids", "--quiet"});
+  EXPECT_EQ(answer(out, {"tokenize", model_, "--decode", "--side", "target"}), translated(text));
+  // A prefix is ids too.
+  const std::vector<std::string> led =
+      lines_of(answer(ids, {"translate", bare, "--ids", "--prefix", "7 8", "--quiet"}));
+  EXPECT_TRUE(led.at(0).starts_with("7 8")) << led[0];
+  EXPECT_EQ(led.at(1), "");
+  expect_wrong("3 500\n", {"translate", bare, "--ids"}, 1, "standard input:1: '500', expected an id from 0 to 499");
+  expect_wrong("3\n4 x\n", {"translate", bare, "--ids"}, 1, "standard input:2: 'x', expected an id");
+  expect_wrong("-1\n", {"translate", bare, "--ids"}, 1, "'-1', expected an id");
+  expect_wrong("99999999999999\n", {"translate", bare, "--ids"}, 1, "expected an id");
+  expect_wrong("3\n", {"translate", bare, "--ids", "--prefix", "x"}, 2, "--prefix: 'x', expected an id");
+  expect_wrong("3\n", {"translate", bare}, 1, "holds neither source.spm nor byte_tokenizer.json");
+  EXPECT_EQ(json::parse(answer("", {"info", bare, "--json"}))["tokenizer"], nullptr);
+}
+
+TEST_F(TranslateProgram, MoreIsSaidWhenItIsAskedFor) {
+  const std::string text = "the cat saw the bird\nthe dog\n";
+  const std::vector<std::string> plain = lines_of(translated(text)), scored = lines_of(translated(text, {"--score"}));
+  for (size_t i = 0; i < plain.size(); ++i) EXPECT_TRUE(scored[i].starts_with(plain[i] + " ||| -")) << scored[i];
+  const std::vector<std::string> best = lines_of(translated(text, {"--nbest", "3"}));
+  ASSERT_EQ(best.size(), 6u);
+  for (size_t i = 0; i < best.size(); ++i) EXPECT_TRUE(best[i].starts_with(std::to_string(i / 3) + " ||| ")) << best[i];
+  EXPECT_TRUE(best[3].starts_with("1 ||| " + plain[1] + " ||| "));
+
+  const std::vector<std::string> full = lines_of(translated(text, {"--nbest", "7", "--alignment", "--json"}));
+  for (size_t i = 0; i < full.size(); ++i) {
+    const json line = json::parse(full[i]);
+    EXPECT_EQ(line["line"], i);
+    ASSERT_EQ(line["translations"].size(), 7u);
+    double before = 0;
+    for (const json& one : line["translations"]) {
+      EXPECT_LE(one["score"].get<double>(), before);
+      before = one["score"];
+      EXPECT_LE(one["log_probability"].get<double>(), one["score"].get<double>());
+      EXPECT_TRUE(one["ended"].is_boolean() && one["ids"].is_array());
+      // Every word of the translation belongs to one word of the line.
+      const size_t words =
+          lines_of(answer(one["text"].get<std::string>() + "\n", {"tokenize", model_, "--side", "target"})).size();
+      EXPECT_GE(one["alignment"].size(), words > 0 && !one["text"].get<std::string>().empty() ? 1u : 0u);
+      for (const json& pair : one["alignment"]) EXPECT_LT(pair[0].get<int>(), i == 0 ? 5 : 2);
+    }
+    EXPECT_EQ(line["translations"][0]["text"], plain[i]);
+  }
+  EXPECT_NE(translated(text, {"--alignment"}).find(" ||| "), std::string::npos);
+  const std::vector<std::string> led = lines_of(translated(text, {"--prefix", "고양이"}));
+  for (const std::string& line : led) EXPECT_TRUE(line.starts_with("고양이")) << line;
+}
+
+TEST_F(TranslateProgram, LongLinesAreSplitOrRefusedAsTold) {
+  std::string text;
+  for (int i = 0; i < 40; ++i) text += "the cat saw the bird . ";
+  const std::string split = translated(text + "\nthe dog\n", {"--max-source", "30"});
+  ASSERT_EQ(lines_of(split).size(), 2u);
+  EXPECT_EQ(lines_of(split)[1] + "\n", translated("the dog\n"));
+  // Each part is translated whole, and their translations follow one another.
+  const std::string sentence = lines_of(translated("the cat saw the bird .\n"))[0];
+  const std::string parts = lines_of(translated(text + "\n", {"--max-source", "12"}))[0];
+  EXPECT_TRUE(parts.starts_with(sentence + " " + sentence)) << parts;
+  expect_wrong("the dog\n" + text + "\n",
+               {"translate", model_, "--long", "refuse", "--max-source", "30", "--output", "out.txt"}, 1,
+               "line 2 has ");
+  // A line without any place to cut.
+  EXPECT_EQ(lines_of(translated(std::string(3000, 'x') + "\n")).size(), 1u);
+}
+
+TEST_F(TranslateProgram, AnyTextIsTranslated) {
+  const std::string text = std::string(
+      "고양이가 쥐를 잡았다\n👩‍👩‍👧‍👦 👍🏽\ncafe\u0301 é\nthe \xFF\xFE cat\n\xC3\n\xED\xA0\x80\nnul \0 "
+      "inside\n\u200b\nمرحبا\n",
+      92);
+  for (const std::vector<std::string>& how :
+       {std::vector<std::string>{}, {"--json"}, {"--sample", "--seed", "3", "--max-length", "9"}}) {
+    const std::string out = translated(text, how);
+    EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), std::count(text.begin(), text.end(), '\n'));
+    EXPECT_TRUE(text::valid_utf8(out));
+  }
+}
+
+TEST_F(TranslateProgram, AFileAppearsWholeOrNotAtAll) {
+  const std::string in = file("in.txt", "the cat saw the bird\nthe dog\n"), out = (folder_ / "out.txt").string();
+  EXPECT_EQ(run({"translate", model_, "--input", in, "--output", out, "--quiet"}).status, 0);
+  const std::string whole = read_all(out);
+  EXPECT_EQ(whole, translated("the cat saw the bird\nthe dog\n"));
+  // A fault in the last line leaves the old file as it was.
+  expect_wrong("5\nx\n", {"translate", model_, "--ids", "--output", out}, 1, "standard input:2");
+  EXPECT_EQ(read_all(out), whole);
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
+    EXPECT_EQ(entry.path().string().find("out.txt."), std::string::npos) << entry.path();
+  }
+  EXPECT_EQ(run({"translate", model_, "--input", in, "--output", in, "--quiet"}).status, 0);
+  EXPECT_EQ(read_all(in), whole);
+}
+
+}  // namespace
+}  // namespace heed::cli
