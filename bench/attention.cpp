@@ -1,6 +1,8 @@
 // Attention forward and backward: useful GFLOP/s (two products forward, five backward, half of the square under
 // a causal mask) and the extra memory it takes. One JSON object a line.
 //   attention [threads] [name of a case]
+#include "heed/kernels/attention.h"
+
 #include <fmt/format.h>
 
 #include <chrono>
@@ -11,7 +13,6 @@
 #include "heed/base/buffer.h"
 #include "heed/base/random.h"
 #include "heed/base/threads.h"
-#include "heed/kernels/attention.h"
 
 namespace {
 
@@ -76,26 +77,39 @@ void measure(const Shape& s) {
   heed::release_unused();
   heed::reset_peak();
   const Times t = best_of(
-      [&] { heed::kernels::attention(a, {{q.data(), C}, {k.data(), C}, {v.data(), C}, out.data(), C, softmax.data()}); },
       [&] {
-        heed::kernels::attention_backward(a, {{q.data(), C}, {k.data(), C}, {v.data(), C}, {out.data(), C}, {dout.data(), C},
-                                              softmax.data(), {dq.data(), C, false}, {dk.data(), C, false}, {dv.data(), C, false}});
+        heed::kernels::attention(a, {{q.data(), C}, {k.data(), C}, {v.data(), C}, out.data(), C, softmax.data()});
+      },
+      [&] {
+        heed::kernels::attention_backward(a, {{q.data(), C},
+                                              {k.data(), C},
+                                              {v.data(), C},
+                                              {out.data(), C},
+                                              {dout.data(), C},
+                                              softmax.data(),
+                                              {dq.data(), C, false},
+                                              {dk.data(), C, false},
+                                              {dv.data(), C, false}});
       });
   const double product = 2.0 * squares * static_cast<double>(C) * (s.causal ? 0.5 : 1.0);
-  fmt::print("{{\"case\": \"{}\", \"threads\": {}, \"milliseconds\": {:.3f}, \"forward_milliseconds\": {:.3f}, \"gflops\": {:.1f}, "
-             "\"forward_gflops\": {:.1f}, \"extra_megabytes\": {:.1f}}}\n",
-             s.name, heed::num_threads(), t.both * 1e3, t.forward * 1e3, 7 * product / t.both * 1e-9,
-             2 * product / t.forward * 1e-9, static_cast<double>(heed::pool_stats().peak_used) * 1e-6);
+  fmt::print(
+      "{{\"case\": \"{}\", \"threads\": {}, \"milliseconds\": {:.3f}, \"forward_milliseconds\": {:.3f}, \"gflops\": "
+      "{:.1f}, "
+      "\"forward_gflops\": {:.1f}, \"extra_megabytes\": {:.1f}}}\n",
+      s.name, heed::num_threads(), t.both * 1e3, t.forward * 1e3, 7 * product / t.both * 1e-9,
+      2 * product / t.forward * 1e-9, static_cast<double>(heed::pool_stats().peak_used) * 1e-6);
   std::fflush(stdout);
 }
 
 std::vector<Shape> shapes() {
   std::vector<Shape> all;
-  for (int n : {64, 128, 512, 4096}) all.push_back({"causal " + std::to_string(n), std::vector<int>(static_cast<size_t>(4096 / n), n), 8, 64, true, 0});
+  for (int n : {64, 128, 512, 4096})
+    all.push_back({"causal " + std::to_string(n), std::vector<int>(static_cast<size_t>(4096 / n), n), 8, 64, true, 0});
   all.push_back({"causal 16384", {16384}, 8, 64, true, 0});
   std::vector<int> ragged;
   heed::Random random(5);
-  for (int64_t total = 0; total < 4096; total += ragged.back()) ragged.push_back(5 + static_cast<int>(random.below(10) + random.below(10)));
+  for (int64_t total = 0; total < 4096; total += ragged.back())
+    ragged.push_back(5 + static_cast<int>(random.below(10) + random.below(10)));
   all.push_back({"ragged 14", ragged, 4, 32, false, 0.1f});
   all.push_back({"vit 50", std::vector<int>(256, 50), 4, 16, false, 0});
   return all;

@@ -71,7 +71,8 @@ void train(int64_t steps) {
     result.loss.backward();
     optimizer.step(heed::train::learning_rate(schedule, step));
     if (step == 1 || step % 50 == 0) {
-      std::printf("step %4lld  loss %.4f\n", static_cast<long long>(step), result.nll / static_cast<double>(result.rows));
+      std::printf("step %4lld  loss %.4f\n", static_cast<long long>(step),
+                  result.nll / static_cast<double>(result.rows));
     }
   }
 }

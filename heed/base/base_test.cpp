@@ -1,10 +1,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
 #include <cmath>
+#include <ctime>
 #include <limits>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "heed/base/buffer.h"
@@ -61,10 +64,70 @@ TEST(ParallelFor, CoversEveryIndexOnce) {
 
 TEST(ParallelFor, RethrowsWhatABodyThrows) {
   set_num_threads(2);
-  EXPECT_THROW(parallel_for(100, 1, [](int64_t begin, int64_t) {
-                 if (begin == 50) fail("[test] at {}", begin);
-               }),
+  EXPECT_THROW(parallel_for(100, 1,
+                            [](int64_t begin, int64_t) {
+                              if (begin == 50) fail("[test] at {}", begin);
+                            }),
                Error);
+  set_num_threads(0);
+}
+
+TEST(ParallelFor, WorksAloneInsideABodyAndBesideAnotherCaller) {
+  set_num_threads(2);
+  std::atomic<int64_t> sum{0};
+  const auto nested = [&] {
+    for (int round = 0; round < 200; ++round) {
+      parallel_for(8, 1, [&](int64_t begin, int64_t) {
+        EXPECT_TRUE(thread_index() >= 0 && thread_index() < 2);
+        parallel_for(3, 1, [&](int64_t inner, int64_t) { sum += 3 * begin + inner; });
+      });
+      EXPECT_FALSE(in_parallel_for());
+    }
+  };
+  std::thread other(nested);
+  nested();
+  other.join();
+  EXPECT_EQ(sum, 2 * 200 * (24 * 23 / 2));
+  set_num_threads(0);
+}
+
+// Threads go to sleep when nothing comes, and are there again when something does.
+TEST(ParallelFor, AllThreadsComeAfterARest) {
+  set_num_threads(2);
+  for (int round = 0; round < 5; ++round) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    std::atomic<int> here{0};
+    parallel_for(2, 1, [&](int64_t, int64_t) {
+      ++here;
+      while (here < 2) std::this_thread::yield();  // each waits for the other
+    });
+    EXPECT_EQ(here, 2);
+  }
+  set_num_threads(0);
+}
+
+TEST(ParallelFor, IdleThreadsLeaveTheProcessorAlone) {
+  set_num_threads(2);
+  parallel_for(2, 1, [](int64_t, int64_t) {});
+  const std::clock_t before = std::clock();  // of the whole process
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_LT(static_cast<double>(std::clock() - before) / CLOCKS_PER_SEC, 0.01);
+  set_num_threads(0);
+}
+
+// A body that only one thread came to run has bought its memory for the others too.
+TEST(Buffer, MemoryOfABodyIsThereOnEveryThread) {
+  set_num_threads(2);
+  const auto body = [](int64_t, int64_t) { const Scratch<float> a(123456), b(123456); };
+  parallel_for(2, 1, body);
+  const int64_t before = pool_stats().system_allocations;
+  std::atomic<int> here{0};
+  parallel_for(2, 1, [&](int64_t begin, int64_t end) {
+    ++here;
+    while (here < 2) std::this_thread::yield();
+    body(begin, end);
+  });
+  EXPECT_EQ(pool_stats().system_allocations, before);
   set_num_threads(0);
 }
 
@@ -83,6 +146,24 @@ TEST(Buffer, ReusesABlockOnceItsLastHandleIsGone) {
   EXPECT_EQ(pool_stats().system_allocations, before);
 }
 
+// A round takes blocks of its own classes, so that it finds them again; another round may use larger ones.
+TEST(Buffer, ARepeatedRoundTakesNothing) {
+  release_unused();
+  const auto round = [] {
+    { const Scratch<float> large(9000); }
+    const Scratch<float> small(7000), both(9000);
+    next_round();
+  };
+  const auto bought = [](auto f) {
+    const int64_t before = pool_stats().system_allocations;
+    f();
+    return pool_stats().system_allocations - before;
+  };
+  EXPECT_EQ(bought(round), 2);
+  EXPECT_EQ(bought(round), 0);
+  EXPECT_EQ(bought([] { const Scratch<float> other(6000); }), 0);
+}
+
 TEST(Buffer, HoldsAtLeastWhatWasAskedFor) {
   for (int64_t n = 0; n < 70000; n = n * 5 / 4 + 1) {
     Buffer buffer(n);
@@ -93,7 +174,8 @@ TEST(Buffer, HoldsAtLeastWhatWasAskedFor) {
 }
 
 TEST(Buffer, RefusesSizesThatCannotBeCounted) {
-  for (const int64_t n : {int64_t{-1}, int64_t{1} << 62, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
+  for (const int64_t n :
+       {int64_t{-1}, int64_t{1} << 62, std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::min()}) {
     EXPECT_THROW(Buffer{n}, Error) << n;
     EXPECT_THROW(Scratch<double>{n}, Error) << n;
   }

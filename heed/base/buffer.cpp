@@ -6,10 +6,13 @@
 #include <atomic>
 #include <bit>
 #include <cstdlib>
+#include <deque>
 #include <mutex>
 #include <new>
+#include <utility>
 
 #include "heed/base/error.h"
+#include "heed/base/threads.h"
 
 namespace heed {
 namespace {
@@ -19,7 +22,8 @@ constexpr size_t kAlign = 64;
 // Sits in the 64 bytes before every block.
 struct alignas(kAlign) Header {
   Header* next;
-  int size_class;
+  int shelf, size_class;
+  uint32_t round;  // when it was last taken
   size_t bytes;
 };
 
@@ -49,22 +53,51 @@ void* from_system(size_t bytes) {
   return block;
 }
 
+// The free blocks, by class.
+struct Shelf {
+  Header* free[kClasses] = {};
+
+  void put(Header* header) {
+    header->next = free[header->size_class];
+    free[header->size_class] = header;
+  }
+
+  Header* get(int size_class) {
+    Header* header = free[size_class];
+    if (header) free[size_class] = header->next;
+    return header;
+  }
+
+  // One that was not taken in this round.
+  Header* get_idle(int size_class, uint32_t round) {
+    for (Header** at = &free[size_class]; *at; at = &(*at)->next) {
+      if ((*at)->round != round) return std::exchange(*at, (*at)->next);
+    }
+    return nullptr;
+  }
+};
+
+// Bodies of a parallel_for have a shelf a thread, and what one of them lacks is bought for all: which thread runs which
+// body is left to chance, what a step takes from the system is not. All other code shares the first shelf.
 class Pool {
  public:
   void* take(size_t bytes) {
-    const int size_class = class_of(bytes);
+    int size_class = class_of(bytes);
     if (size_class >= kClasses) fail("[memory] cannot allocate {} bytes", bytes);
-    if (Header* header = reuse(size_class)) return header + 1;
-    drop_outgrown(size_class);
-    const size_t size = bytes_of(size_class);
-    auto* header = static_cast<Header*>(from_system(size + sizeof(Header)));
-    if (!header) fail("[memory] cannot allocate {} bytes", bytes);
-    header->size_class = size_class;
-    header->bytes = size;
+    const int own = in_parallel_for() ? 1 + thread_index() : 0;
+    if (own > 0) size_class = (size_class + kSteps - 1) / kSteps * kSteps;  // few sizes serve all bodies
     std::lock_guard lock(mutex_);
-    ++stats_.system_allocations;
-    stats_.bytes_held += static_cast<int64_t>(size);
-    used(static_cast<int64_t>(size));
+    Header* header = reuse(own, size_class);
+    if (!header) {
+      if (own == 0) drop_outgrown(size_class);
+      header = buy(own, size_class);
+      for (int other = 1; own > 0 && other <= num_threads(); ++other) {
+        if (other != own) shelf(other).put(buy(other, size_class));
+      }
+    }
+    header->round = round_;
+    stats_.bytes_used += static_cast<int64_t>(header->bytes);
+    stats_.peak_used = std::max(stats_.peak_used, stats_.bytes_used);
     return header + 1;
   }
 
@@ -72,8 +105,7 @@ class Pool {
     if (!block) return;
     Header* header = static_cast<Header*>(block) - 1;
     std::lock_guard lock(mutex_);
-    header->next = free_[header->size_class];
-    free_[header->size_class] = header;
+    shelves_[static_cast<size_t>(header->shelf)].put(header);
     stats_.bytes_used -= static_cast<int64_t>(header->bytes);
   }
 
@@ -87,54 +119,72 @@ class Pool {
     stats_.peak_used = stats_.bytes_used;
   }
 
+  void next_round() {
+    std::lock_guard lock(mutex_);
+    ++round_;
+    settled_ = stats_.system_allocations == bought_before_;
+    bought_before_ = stats_.system_allocations;
+  }
+
   void release_unused() {
     std::lock_guard lock(mutex_);
-    for (Header*& head : free_) {
-      while (Header* header = head) {
-        head = header->next;
-        stats_.bytes_held -= static_cast<int64_t>(header->bytes);
-        std::free(header);
+    for (Shelf& shelf : shelves_) {
+      for (int c = 0; c < kClasses; ++c) {
+        while (Header* header = shelf.get(c)) sell(header);
       }
     }
   }
 
  private:
-  // A block up to half as large again also serves: ragged batches differ in size from step to step.
-  Header* reuse(int size_class) {
-    std::lock_guard lock(mutex_);
-    for (int c = size_class; c <= std::min(kClasses - 1, size_class + kSteps / 2); ++c) {
-      if (Header* header = free_[c]) {
-        free_[c] = header->next;
-        used(static_cast<int64_t>(header->bytes));
-        return header;
-      }
-    }
-    return nullptr;
+  Shelf& shelf(int index) {
+    while (static_cast<int>(shelves_.size()) <= index) shelves_.emplace_back();
+    return shelves_[static_cast<size_t>(index)];
+  }
+
+  // A block up to half as large again also serves, since ragged batches differ in size from step to step. While new
+  // shapes come, not one that this round needed already: repeated, it then finds a block of its own class each time.
+  Header* reuse(int own, int size_class) {
+    Shelf& from = shelf(own);
+    Header* header = from.get(size_class);
+    const int largest = own > 0 ? size_class : std::min(kClasses - 1, size_class + kSteps / 2);
+    for (int c = size_class + 1; !header && c <= largest; ++c) header = from.get_idle(c, round_);
+    const bool settled = settled_ && stats_.system_allocations == bought_before_;
+    for (int c = size_class + 1; !header && settled && c <= largest; ++c) header = from.get(c);
+    return header;
   }
 
   // Batches that grow ask for ever larger blocks: one that became too small makes room for the new one.
   void drop_outgrown(int size_class) {
     constexpr size_t kWorth = size_t{1} << 20;
     if (bytes_of(size_class) < kWorth) return;
-    std::lock_guard lock(mutex_);
     for (int c = size_class - 1; c >= size_class - kSteps / 2; --c) {
-      if (Header* header = free_[c]) {
-        free_[c] = header->next;
-        stats_.bytes_held -= static_cast<int64_t>(header->bytes);
-        std::free(header);
-        return;
-      }
+      if (Header* header = shelf(0).get(c)) return sell(header);
     }
   }
 
-  void used(int64_t bytes) {
-    stats_.bytes_used += bytes;
-    stats_.peak_used = std::max(stats_.peak_used, stats_.bytes_used);
+  Header* buy(int own, int size_class) {
+    const size_t size = bytes_of(size_class);
+    auto* header = static_cast<Header*>(from_system(size + sizeof(Header)));
+    if (!header) fail("[memory] cannot allocate {} bytes", size);
+    header->shelf = own;
+    header->size_class = size_class;
+    header->bytes = size;
+    ++stats_.system_allocations;
+    stats_.bytes_held += static_cast<int64_t>(size);
+    return header;
+  }
+
+  void sell(Header* header) {
+    stats_.bytes_held -= static_cast<int64_t>(header->bytes);
+    std::free(header);
   }
 
   std::mutex mutex_;
-  Header* free_[kClasses] = {};
+  std::deque<Shelf> shelves_ = std::deque<Shelf>(1);
   PoolStats stats_;
+  uint32_t round_ = 0;
+  bool settled_ = false;  // the round before took nothing from the system
+  int64_t bought_before_ = 0;
 };
 
 // Never destroyed: tensors with static lifetime may outlive any order of destruction.
@@ -147,6 +197,7 @@ Pool& pool() {
 
 PoolStats pool_stats() { return pool().stats(); }
 void reset_peak() { pool().reset_peak(); }
+void next_round() { pool().next_round(); }
 void release_unused() { pool().release_unused(); }
 void* pool_take(size_t bytes) { return pool().take(bytes); }
 void pool_give(void* block) noexcept { pool().give(block); }
@@ -164,8 +215,7 @@ struct alignas(kAlign) Buffer::Block {
   std::atomic<int> owners{1};
 };
 
-Buffer::Buffer(int64_t floats)
-    : block_(new (pool_take(sizeof(Block) + bytes_for(floats, sizeof(float)))) Block) {}
+Buffer::Buffer(int64_t floats) : block_(new (pool_take(sizeof(Block) + bytes_for(floats, sizeof(float)))) Block) {}
 
 Buffer::Buffer(const Buffer& other) noexcept : block_(other.block_) {
   if (block_) block_->owners.fetch_add(1, std::memory_order_relaxed);

@@ -16,6 +16,8 @@ struct PoolStats {
 };
 PoolStats pool_stats();
 void reset_peak();
+// A pass through a model is over: what the next one takes is a sequence of its own.
+void next_round();
 // Gives every unused block back to the system.
 void release_unused();
 

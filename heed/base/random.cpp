@@ -6,8 +6,8 @@ namespace heed {
 
 uint32_t Random::next() {
   if (left_ == 0) {
-    block_ = philox({static_cast<uint32_t>(index_), static_cast<uint32_t>(index_ >> 32),
-                     static_cast<uint32_t>(stream_), static_cast<uint32_t>(stream_ >> 32)},
+    block_ = philox({static_cast<uint32_t>(index_), static_cast<uint32_t>(index_ >> 32), static_cast<uint32_t>(stream_),
+                     static_cast<uint32_t>(stream_ >> 32)},
                     {static_cast<uint32_t>(seed_), static_cast<uint32_t>(seed_ >> 32)});
     ++index_;
     left_ = 4;

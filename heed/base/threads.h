@@ -1,5 +1,5 @@
-// One pool of threads (OpenMP) for the whole process. Results never depend on the number of threads:
-// work is cut into chunks by size alone, and who runs a chunk is left open.
+// One pool of threads for the whole process. Results never depend on the number of threads: work is cut into chunks
+// by size alone, and who runs a chunk is left open. Threads without work stay awake for a tenth of a millisecond.
 #pragma once
 
 #include <cstdint>
@@ -27,15 +27,18 @@ class FunctionRef<R(Args...)> {
   R (*call_)(void*, Args...);
 };
 
+constexpr int kMostThreads = 1024;
 int num_threads();
 // 0 means: as many as this process may use.
 void set_num_threads(int n);
 // Which thread of the running parallel_for this is, in [0, num_threads()); 0 outside of one.
 int thread_index();
+// Whether the caller is a body of a parallel_for that several threads share.
+bool in_parallel_for();
 
 // Calls body(begin, end) for chunks of `grain` (the last may be shorter) that cover [0, n) once.
 // Chunks are handed out in order to whichever thread is free. An exception of a body is rethrown here.
-// Inside a body, a further parallel_for runs on the calling thread alone.
+// Inside a body, and while another thread's parallel_for runs, it runs on the calling thread alone.
 void parallel_for(int64_t n, int64_t grain, FunctionRef<void(int64_t begin, int64_t end)> body);
 
 }  // namespace heed

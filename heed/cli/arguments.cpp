@@ -50,7 +50,8 @@ void parse_row(const std::string& where, std::string_view row, Matrix& matrix) {
   for (size_t at = row.find_first_not_of(blanks); at != row.npos; at = row.find_first_not_of(blanks, at)) {
     const size_t end = std::min(row.find_first_of(blanks, at), row.size());
     const double value = parse_number(where, std::string(row.substr(at, end - at)));
-    if (std::abs(value) > FLT_MAX) fail("{} {}: expected a number within +-3.4e38", where, in_quotes(row.substr(at, end - at)));
+    if (std::abs(value) > FLT_MAX)
+      fail("{} {}: expected a number within +-3.4e38", where, in_quotes(row.substr(at, end - at)));
     matrix.values.push_back(static_cast<float>(value));
     if (static_cast<int64_t>(matrix.values.size()) > kMostNumbers) {
       fail("{} more than {} numbers", where, with_commas(kMostNumbers));
@@ -85,7 +86,7 @@ Matrix parse_rows(const std::string& where, std::string text) {
 std::string place(const CLI::App* app) {
   std::string path;
   for (; app != nullptr && app->get_parent() != nullptr; app = app->get_parent()) {
-    path = path.empty() ? app->get_name() : app->get_name() + " " + path;
+    path.insert(0, app->get_name() + (path.empty() ? "" : " "));
   }
   return fmt::format("[{}]", path.empty() ? "heed" : path);
 }

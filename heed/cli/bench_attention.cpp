@@ -51,15 +51,23 @@ nlohmann::json measure(int64_t length, const Options& o) {
   const double n = static_cast<double>(length);
   const double pairs = static_cast<double>(sequences) * (o.all ? n * n : n * (n + 1) / 2);
   const double flops = 7 * 2 * pairs * static_cast<double>(C);
-  return {{"bench", "attention"}, {"length", length}, {"tokens", T}, {"heads", o.heads}, {"head_size", o.head_size},
-          {"causal", !o.all}, {"threads", num_threads()}, {"ms", 1e3 * best}, {"gflops", 1e-9 * flops / best},
+  return {{"bench", "attention"},
+          {"length", length},
+          {"tokens", T},
+          {"heads", o.heads},
+          {"head_size", o.head_size},
+          {"causal", !o.all},
+          {"threads", num_threads()},
+          {"ms", 1e3 * best},
+          {"gflops", 1e-9 * flops / best},
           {"extra_bytes", std::max<int64_t>(0, pool_stats().peak_used - before_bytes)}};
 }
 
 }  // namespace
 
 void add_bench_attention(CLI::App& bench, const Common& common) {
-  CLI::App* app = add_command(bench, "attention", "attention alone, forward and backward", "heed bench attention --length 512");
+  CLI::App* app =
+      add_command(bench, "attention", "attention alone, forward and backward", "heed bench attention --length 512");
   const auto o = std::make_shared<Options>();
   add_whole(app, "--length", o->length, {1, 1 << 17}, "of a sequence; without it, 64, 128, 512, 4096 and 16384");
   add_whole(app, "--tokens", o->tokens, {1, 1 << 20}, "in all sequences; 4096 without it");

@@ -24,10 +24,10 @@ struct Case {
 };
 
 // Tokens by features of the models that `heed bench train` knows.
-const Case kCases[] = {{"tiny: attention", 4096, 128, 128},   {"tiny: feed-forward", 4096, 256, 128},
-                       {"vit: attention", 12800, 64, 64},     {"base: attention", 4096, 512, 512},
+const Case kCases[] = {{"tiny: attention", 4096, 128, 128},     {"tiny: feed-forward", 4096, 256, 128},
+                       {"vit: attention", 12800, 64, 64},       {"base: attention", 4096, 512, 512},
                        {"base: feed-forward", 4096, 2048, 512}, {"base: and back", 4096, 512, 2048},
-                       {"chargpt: attention", 4096, 384, 384}, {"gpt2: feed-forward", 256, 3072, 768},
+                       {"chargpt: attention", 4096, 384, 384},  {"gpt2: feed-forward", 256, 3072, 768},
                        {"vocabulary", 256, 10000, 512}};
 
 }  // namespace
@@ -51,10 +51,12 @@ void add_bench_product(CLI::App& bench, const Common& common) {
     if (!common.json) print(fmt::format("products in {}, {} threads\n", o->precision, num_threads()));
     for (const Case& c : cases) {
       const double speed = product_speed(c.M, c.N, c.K, o->precision == "bf16", o->seconds);
-      const nlohmann::json j = {{"bench", "product"}, {"m", c.M}, {"n", c.N}, {"k", c.K}, {"precision", o->precision},
-                                {"threads", num_threads()}, {"gflops", speed}};
-      print(common.json ? j.dump() + "\n"
-                        : fmt::format("  {:20} {:>6} x {:>5} x {:>4}  {:8.1f} GFLOP/s\n", c.what, c.M, c.N, c.K, speed));
+      const nlohmann::json j = {
+          {"bench", "product"},       {"m", c.M},       {"n", c.N}, {"k", c.K}, {"precision", o->precision},
+          {"threads", num_threads()}, {"gflops", speed}};
+      print(common.json
+                ? j.dump() + "\n"
+                : fmt::format("  {:20} {:>6} x {:>5} x {:>4}  {:8.1f} GFLOP/s\n", c.what, c.M, c.N, c.K, speed));
     }
   });
 }

@@ -55,20 +55,22 @@ Result run(const Workload& w, const Options& options, uint64_t seed) {
 
 nlohmann::json to_json(const Result& r, const Workload& w, const Options& options) {
   const auto best = [](const std::vector<double>& v) { return *std::max_element(v.begin(), v.end()); };
-  return {{"bench", "train"},
-          {"preset", options.preset},
-          {"precision", options.precision},
-          {"threads", num_threads()},
-          {w.unit + "_per_second", {{"best", best(r.rate)}, {"median", median(r.rate)}}},
-          {"ms_per_step", {{"best", 1e3 * *std::min_element(r.seconds.begin(), r.seconds.end())}, {"median", 1e3 * median(r.seconds)}}},
-          {"gflops", {{"best", best(r.gflops)}, {"median", median(r.gflops)}}},
-          {"peak_gflops", r.peak},
-          {"share_of_peak", {{"best", best(r.gflops) / r.peak}, {"median", median(r.gflops) / r.peak}}},
-          {"steps", r.rate.size()},
-          {"parameters", w.parameters->count()},
-          {"loss", {{"first", r.first_loss}, {"last", r.last_loss}}},
-          {"peak_memory_bytes", peak_memory()},
-          {"buffers", {{"peak_used_bytes", pool_stats().peak_used}, {"held_bytes", pool_stats().bytes_held}}}};
+  return {
+      {"bench", "train"},
+      {"preset", options.preset},
+      {"precision", options.precision},
+      {"threads", num_threads()},
+      {w.unit + "_per_second", {{"best", best(r.rate)}, {"median", median(r.rate)}}},
+      {"ms_per_step",
+       {{"best", 1e3 * *std::min_element(r.seconds.begin(), r.seconds.end())}, {"median", 1e3 * median(r.seconds)}}},
+      {"gflops", {{"best", best(r.gflops)}, {"median", median(r.gflops)}}},
+      {"peak_gflops", r.peak},
+      {"share_of_peak", {{"best", best(r.gflops) / r.peak}, {"median", median(r.gflops) / r.peak}}},
+      {"steps", r.rate.size()},
+      {"parameters", w.parameters->count()},
+      {"loss", {{"first", r.first_loss}, {"last", r.last_loss}}},
+      {"peak_memory_bytes", peak_memory()},
+      {"buffers", {{"peak_used_bytes", pool_stats().peak_used}, {"held_bytes", pool_stats().bytes_held}}}};
 }
 
 std::string to_text(const nlohmann::json& j, const std::string& unit) {
@@ -88,7 +90,8 @@ std::string to_text(const nlohmann::json& j, const std::string& unit) {
 }  // namespace
 
 void add_bench_train(CLI::App& bench, const Common& common) {
-  CLI::App* app = add_command(bench, "train", "whole training steps of a preset", "heed bench train --preset tiny --json");
+  CLI::App* app =
+      add_command(bench, "train", "whole training steps of a preset", "heed bench train --preset tiny --json");
   const auto options = std::make_shared<Options>();
   add_choice(app, "--preset", options->preset, workload_names(), "tiny without it");
   add_choice(app, "--precision", options->precision, {"f32", "bf16"}, "f32 without it");

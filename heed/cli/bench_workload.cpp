@@ -84,7 +84,8 @@ Workload language_model(const std::string& name, int64_t sequences, int64_t leng
   w.unit = "tokens";
   for (int i = 0; i < 4; ++i) {
     const std::vector<int64_t> lengths(static_cast<size_t>(sequences), length);
-    batches->push_back({random_tokens(lengths, c.vocabulary, random), random_ids(sequences * length, c.vocabulary, random)});
+    batches->push_back(
+        {random_tokens(lengths, c.vocabulary, random), random_ids(sequences * length, c.vocabulary, random)});
     const Spans& spans = batches->back().tokens.spans;
     const double T = static_cast<double>(spans.tokens());
     w.count.push_back(T);
@@ -115,12 +116,15 @@ Workload image_classifier(uint64_t seed) {
     w.count.push_back(kImages);
     // The patches are data: their gradient is not taken, a third of the work less.
     w.flops.push_back(stack_step_flops(c.encoder, b.spans, false) +
-                      2.0 / 3 * linear_step_flops(static_cast<double>(b.patches.rows()),
-                                                  static_cast<double>(b.patches.cols()), static_cast<double>(c.encoder.d_model)));
+                      2.0 / 3 *
+                          linear_step_flops(static_cast<double>(b.patches.rows()),
+                                            static_cast<double>(b.patches.cols()),
+                                            static_cast<double>(c.encoder.d_model)));
   }
   w.loss = [model, batches](size_t i, const nn::Context& context) { return model->loss((*batches)[i], {}, context); };
   w.parameters = {model, &model->parameters};
-  w.optimizer = {.kind = train::OptimizerKind::kAdamW, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip_norm = 1};
+  w.optimizer = {
+      .kind = train::OptimizerKind::kAdamW, .beta2 = 0.999, .eps = 1e-8, .weight_decay = 0.1, .clip_norm = 1};
   return w;
 }
 

@@ -41,7 +41,8 @@ void examine(const Common& common) {
     const Finding finding = check.run();
     const bool good = finding.verdict == Verdict::kGood, open = finding.verdict == Verdict::kOpen;
     bad += !good && !open;
-    report["checks"].push_back({{"name", check.name}, {"good", open ? nlohmann::json() : nlohmann::json(good)}, {"detail", finding.detail}});
+    report["checks"].push_back(
+        {{"name", check.name}, {"good", open ? nlohmann::json() : nlohmann::json(good)}, {"detail", finding.detail}});
     if (common.json) continue;
     print(fmt::format("  {} {}\n       {}\n", good ? "yes " : open ? "?   " : "NO  ", check.claim, finding.detail));
   }

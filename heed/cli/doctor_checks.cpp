@@ -37,7 +37,8 @@ ModelConfig small_config(float dropout) {
 
 TokenBatch tokens(const std::vector<int64_t>& lengths, Random& random) {
   TokenBatch batch{{}, Spans(lengths)};
-  for (int64_t t = 0; t < batch.spans.tokens(); ++t) batch.ids.push_back(static_cast<int32_t>(random.below(kVocabulary)));
+  for (int64_t t = 0; t < batch.spans.tokens(); ++t)
+    batch.ids.push_back(static_cast<int32_t>(random.below(kVocabulary)));
   return batch;
 }
 
@@ -106,11 +107,15 @@ Finding check_future() {
   const NoGrad no_grad;
   const Tensor before = model.logits(batch, {});
   constexpr int64_t kChanged = 8;
-  for (size_t t = kChanged; t < batch.target.ids.size(); ++t) batch.target.ids[t] = (batch.target.ids[t] + 1) % kVocabulary;
+  for (size_t t = kChanged; t < batch.target.ids.size(); ++t)
+    batch.target.ids[t] = (batch.target.ids[t] + 1) % kVocabulary;
   const Tensor after = model.logits(batch, {});
   const bool past_same = same_bits(before.data(), after.data(), kChanged * kVocabulary);
-  const bool rest_same = same_bits(before.data() + kChanged * kVocabulary, after.data() + kChanged * kVocabulary, kVocabulary);
-  const char* outcome = !past_same ? "some before them changed too" : rest_same ? "and nothing followed" : "those before kept every bit";
+  const bool rest_same =
+      same_bits(before.data() + kChanged * kVocabulary, after.data() + kChanged * kVocabulary, kVocabulary);
+  const char* outcome = !past_same  ? "some before them changed too"
+                        : rest_same ? "and nothing followed"
+                                    : "those before kept every bit";
   return {verdict(past_same && !rest_same), fmt::format("tokens from {} on were changed: {}", kChanged, outcome)};
 }
 
@@ -123,7 +128,8 @@ Finding check_neighbours() {
   std::copy(alone.target.ids.begin(), alone.target.ids.end(), among.target.ids.begin() + 20);
   const Tensor one = model.logits(alone, {}), many = model.logits(among, {});
   const bool same = same_bits(one.data(), many.data() + 20 * kVocabulary, 11 * kVocabulary);
-  return {verdict(same), fmt::format("a sentence alone and among others gave {} bits", same ? "the same" : "different")};
+  return {verdict(same),
+          fmt::format("a sentence alone and among others gave {} bits", same ? "the same" : "different")};
 }
 
 std::vector<float> weights_after_training(int threads) {
@@ -132,7 +138,8 @@ std::vector<float> weights_after_training(int threads) {
   train::Optimizer optimizer(model.parameters, {.clip_norm = 1});
   const PairBatch batch = pairs({5, 30, 12, 8, 40, 3}, {9, 22, 14, 6, 31, 5}, 8);
   for (uint64_t step = 1; step <= 3; ++step) {
-    model.loss(batch, {.smoothing = 0.1f}, {.training = true, .seed = 1, .step = step, .trace = nullptr}).loss.backward();
+    model.loss(batch, {.smoothing = 0.1f}, {.training = true, .seed = 1, .step = step, .trace = nullptr})
+        .loss.backward();
     optimizer.step(1e-3);
   }
   return {model.parameters.values(), model.parameters.values() + model.parameters.arena_size()};
@@ -145,8 +152,8 @@ Finding check_threads() {
   for (int n = 2; n <= std::min(most, 4); ++n) same = same && weights_after_training(n) == one;
   same = same && weights_after_training(most) == one;
   set_num_threads(wanted);
-  return {verdict(same), fmt::format("{} weights after three training steps with dropout at 1 to {} threads {}", one.size(),
-                                     most, same ? "are the same" : "differ")};
+  return {verdict(same), fmt::format("{} weights after three training steps with dropout at 1 to {} threads {}",
+                                     one.size(), most, same ? "are the same" : "differ")};
 }
 
 // By turns and briefly, the best of each: a load that comes and goes meets both.
@@ -179,8 +186,9 @@ Finding compare_gradients(const nn::Parameters& parameters, const std::function<
 
 Finding judge_products(double reached, double wall) {
   const double share = reached / wall;
-  const std::string measured = fmt::format("{:.0f} GFLOP/s, {:.0f} % of the {:.0f} that {} threads reach in registers alone",
-                                           reached, 100 * share, wall, num_threads());
+  const std::string measured =
+      fmt::format("{:.0f} GFLOP/s, {:.0f} % of the {:.0f} that {} threads reach in registers alone", reached,
+                  100 * share, wall, num_threads());
   if (share > 1.05) return {Verdict::kOpen, measured + ": not measurable now, the machine is busy"};
   if (share < 0.75) return {Verdict::kOpen, measured + ": expected 75 %; is the machine busy?"};
   return {Verdict::kGood, measured};

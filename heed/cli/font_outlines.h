@@ -5,7 +5,7 @@ namespace heed::cli {
 
 struct Glyph {
   int code_point;
-  int advance;         // in 1/1024 of the em, as the points
+  int advance;  // in 1/1024 of the em, as the points
   const char* points;
 };
 extern const Glyph kGlyphs[];  // by rising code point

@@ -1,10 +1,9 @@
 #include "heed/cli/measure.h"
 
-#include <array>
-
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 
 #include "heed/base/buffer.h"
@@ -34,7 +33,13 @@ double product_speed(int64_t M, int64_t N, int64_t K, bool bf16, double seconds)
   const Buffer a(M * K), b(K * N), c(M * N);
   kernels::fill(a.data(), 0.5f, M * K);
   kernels::fill(b.data(), 0.25f, K * N);
-  const kernels::Gemm product{.M = M, .N = N, .K = K, .a = {a.data(), K}, .b = {b.data(), N}, .c = c.data(), .ldc = N,
+  const kernels::Gemm product{.M = M,
+                              .N = N,
+                              .K = K,
+                              .a = {a.data(), K},
+                              .b = {b.data(), N},
+                              .c = c.data(),
+                              .ldc = N,
                               .precision = bf16 ? kernels::Precision::kBf16 : kernels::Precision::kF32};
   kernels::gemm(product);
   double best = 0;
@@ -49,7 +54,8 @@ double product_speed(int64_t M, int64_t N, int64_t K, bool bf16, double seconds)
 
 double product_peak(double seconds, bool bf16) {
   double best = 0;
-  for (const auto& [M, N, K] : {std::array<int64_t, 3>{2048, 512, 512}, {1024, 1024, 256}, {4096, 128, 128}, {960, 960, 960}}) {
+  for (const auto& [M, N, K] :
+       {std::array<int64_t, 3>{2048, 512, 512}, {1024, 1024, 256}, {4096, 128, 128}, {960, 960, 960}}) {
     best = std::max(best, product_speed(M, N, K, bf16, seconds / 4));
   }
   return best;

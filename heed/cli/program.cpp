@@ -137,7 +137,7 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
 std::string help_of(const CLI::App* app) {
   std::string parents;
   for (const CLI::App* up = app->get_parent(); up != nullptr; up = up->get_parent()) {
-    parents = parents.empty() ? up->get_name() : up->get_name() + " " + parents;
+    parents.insert(0, up->get_name() + (parents.empty() ? "" : " "));
   }
   return app->help(parents);
 }

@@ -16,8 +16,6 @@
 #include <string>
 #include <vector>
 
-extern char** environ;
-
 namespace heed::cli {
 
 namespace fs = std::filesystem;
@@ -70,9 +68,8 @@ class Program : public testing::Test {
     posix_spawn_file_actions_addchdir_np(&actions, (folder_ / "work").c_str());
     std::vector<std::string> words = {HEED_PROGRAM};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> argv;
-    for (std::string& word : words) argv.push_back(word.data());
-    argv.push_back(nullptr);
+    std::vector<char*> argv(words.size() + 1);  // ends with a null
+    std::transform(words.begin(), words.end(), argv.begin(), [](std::string& word) { return word.data(); });
     pid_t pid = 0;
     EXPECT_EQ(posix_spawn(&pid, HEED_PROGRAM, &actions, nullptr, argv.data(), environ), 0);
     posix_spawn_file_actions_destroy(&actions);

@@ -52,8 +52,8 @@ void draw(Canvas& canvas, const std::vector<double>& x, const std::vector<double
 }
 
 std::vector<double> stretched(const std::vector<double>& values, double low, double high, double first, double last) {
-  std::vector<double> out;
-  for (const double v : values) out.push_back(high > low ? first + (v - low) / (high - low) * (last - first) : first);
+  std::vector<double> out(values);
+  for (double& v : out) v = high > low ? first + (v - low) / (high - low) * (last - first) : first;
   return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include "heed/cli/arguments.h"
 #include "heed/cli/font_outlines.h"
+#include "heed/cli/hangul.h"
 #include "heed/cli/page.h"
 
 namespace heed::cli {
@@ -123,7 +124,8 @@ TEST(Page, RowsOfPanelsAreEven) {
       panels.push_back({fmt::format("panel {}", i), {3, 4, std::vector<double>(12), {}, {}}, {}, -1, "", ""});
     }
     const int64_t columns = count == 4 ? 6 : 4;
-    for (HeatPanel& panel : panels) panel.grid = {3, columns, std::vector<double>(static_cast<size_t>(3 * columns)), {}, {}};
+    for (HeatPanel& panel : panels)
+      panel.grid = {3, columns, std::vector<double>(static_cast<size_t>(3 * columns)), {}, {}};
     page.heat(panels);
     std::vector<int> rows;
     double y = -1;
@@ -184,6 +186,45 @@ TEST(Pixels, LettersAreDrawnWhereTheyStand) {
   EXPECT_EQ(red_at(image, x, 20), 0);
   EXPECT_EQ(red_at(image, x, 33), 255);
   EXPECT_EQ(red_at(image, 2, 20), 255);
+}
+
+// How dark a picture of one character is, over all and in a part of it (shares of the em's square).
+double ink(const std::string& character, double left = 0, double top = 0, double right = 1, double bottom = 1) {
+  constexpr double kEm = 100;
+  const RgbImage image = to_pixels({kEm, kEm, {Scene::Text{{0, 0.88 * kEm}, character, kEm, {0, 0, 0}}}}, 1);
+  double sum = 0;
+  for (auto y = static_cast<int64_t>(top * kEm); y < static_cast<int64_t>(bottom * kEm); ++y) {
+    for (auto x = static_cast<int64_t>(left * kEm); x < static_cast<int64_t>(right * kEm); ++x) {
+      sum += 255 - red_at(image, x, y);
+    }
+  }
+  return sum / 255;
+}
+
+TEST(Hangul, EverySyllableIsDrawnWithinItsSquare) {
+  for (char32_t c = 0xAC00; c <= 0xD7A3; ++c) {
+    ASSERT_TRUE(is_hangul(c));
+    const std::vector<std::vector<Point>> outlines = hangul_outlines(c);
+    ASSERT_GE(outlines.size(), 2u) << uint32_t{c};
+    for (const std::vector<Point>& outline : outlines) {
+      for (const Point& p : outline) {
+        ASSERT_TRUE(p.x >= 0 && p.x <= 1 && p.y >= -0.12 && p.y <= 0.88) << uint32_t{c} << ": " << p.x << ", " << p.y;
+      }
+    }
+  }
+  for (char32_t c = 0x3131; c <= 0x3163; ++c) EXPECT_FALSE(hangul_outlines(c).empty()) << uint32_t{c};
+  for (const char32_t c : {U'A', U'あ', U'中', char32_t{0xABFF}, char32_t{0xD7A4}, char32_t{0x3130}}) {
+    EXPECT_FALSE(is_hangul(c)) << uint32_t{c};
+  }
+}
+
+TEST(Hangul, LettersStandWhereTheyBelong) {
+  EXPECT_EQ(ink("어", 0, 0.85, 0.5, 1), 0);         // nothing below the ieung of an open syllable
+  EXPECT_GT(ink("엉", 0, 0.85, 0.5, 1), 20);        // where a closed one has its last letter
+  EXPECT_GT(ink("아", 0.76, 0.4, 0.95, 0.6), 20);   // the short stroke on the right
+  EXPECT_EQ(ink("이", 0.86, 0, 1, 1), 0);           // which this vowel does not have
+  EXPECT_LT(ink("이", 0.22, 0.38, 0.36, 0.52), 1);  // the hole of ieung
+  EXPECT_GT(ink("뷁"), 1.5 * ink("으"));
 }
 
 TEST(Font, GlyphsAreInOrderAndWhole) {

@@ -4,14 +4,15 @@
 #include <numbers>
 
 #include "heed/cli/font_outlines.h"
+#include "heed/cli/hangul.h"
 #include "heed/cli/scene.h"
 #include "heed/cli/terminal.h"
 
 namespace heed::cli {
 namespace {
 
-// Coverage of each pixel by outlines. An edge adds the area to its right within its row of pixels; the running sum along
-// a row is then how much of each pixel lies inside.
+// Coverage of each pixel by outlines. An edge adds the area to its right within its row of pixels; the running sum
+// along a row is then how much of each pixel lies inside.
 class Coverage {
  public:
   Coverage(int64_t width, int64_t height)
@@ -175,6 +176,8 @@ class Painter {
     for_each_character(t.text, [&](char32_t c, int64_t columns) {
       if (const Glyph* glyph = find_glyph(c)) {
         for (const std::vector<Point>& contour : contours_of(*glyph)) place(contour, t, pen, t.size / 1024);
+      } else if (is_hangul(c)) {
+        for (const std::vector<Point>& contour : hangul_outlines(c)) place(contour, t, pen, t.size);
       } else if (columns > 0) {
         const double w = advance_of(c, columns);
         place({{0.08 * w, 0}, {0.92 * w, 0}, {0.92 * w, 0.75}, {0.08 * w, 0.75}}, t, pen, t.size);
@@ -212,8 +215,9 @@ bool has_all_characters(const Scene& scene) {
   bool all = true;
   for (const auto& item : scene.items) {
     if (const auto* text = std::get_if<Scene::Text>(&item)) {
-      for_each_character(text->text,
-                         [&](char32_t c, int64_t columns) { all &= columns == 0 || find_glyph(c) != nullptr; });
+      for_each_character(text->text, [&](char32_t c, int64_t columns) {
+        all &= columns == 0 || find_glyph(c) != nullptr || is_hangul(c);
+      });
     }
   }
   return all;

@@ -21,7 +21,7 @@ void add_show(CLI::App& parent, const Common& common) {
   });
 }
 
-void add_show_kind(CLI::App& show, const Common& common, const ShowWords& words, std::shared_ptr<Show> kind) {
+void add_show_kind(CLI::App& show, const Common& common, const ShowWords& words, const std::shared_ptr<Show>& kind) {
   CLI::App* app = add_command(show, words.name, words.summary, words.example);
   kind->flags(*app);
   const auto out = std::make_shared<std::string>();

@@ -27,7 +27,7 @@ class Show {
 struct ShowWords {
   const char *name, *summary, *example;
 };
-void add_show_kind(CLI::App& show, const Common& common, const ShowWords& words, std::shared_ptr<Show> kind);
+void add_show_kind(CLI::App& show, const Common& common, const ShowWords& words, const std::shared_ptr<Show>& kind);
 
 // Rows of numbers; -inf, which JSON does not have, is null.
 Json rows_of(const Grid& grid);

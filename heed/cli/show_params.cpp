@@ -59,8 +59,10 @@ class ParamsShow : public Show {
     out += fmt::format("\nthe stacks alone {}   ", with_commas(parts_.body()));
     out += fmt::format("in memory {} as f32, {} while Adam trains it\n", size(4), size(16));
     if (const int64_t with = body_with_final_norms(); with > 0) {
-      out += fmt::format("with a final norm on both stacks, as PyTorch's nn.Transformer has, they are {}\n",
-                         with_commas(with));
+      out += fmt::format(
+          "PyTorch's nn.Transformer of this shape has {}: {} more, the gain and bias of a norm\n"
+          "after the last block of each stack, which this model does without\n",
+          with_commas(with), with_commas(with - parts_.body()));
     }
     out += section(style, "one block with self-attention", fmt::format("{} parameters", with_commas(block_.body())));
     out += fmt::format("  attention    {:>14}  {:5.1f} %\n", with_commas(block_.self_attention),
@@ -93,6 +95,7 @@ class ParamsShow : public Show {
     if (!preset_.empty()) out["preset"] = preset_;
     out["total"] = parts_.total();
     out["stacks"] = parts_.body();
+    if (const int64_t with = body_with_final_norms(); with > 0) out["stacks_with_final_norms"] = with;
     out["parts"] = tell(parts_);
     out["block"] = tell(block_);
     out["feed_forward_share_of_block"] = percent(block_.feed_forward) / 100;

@@ -122,7 +122,7 @@ TEST_F(TranslateProgram, IdsNeedNoTokenizer) {
       lines_of(answer(ids, {"translate", bare, "--ids", "--prefix", "7 8", "--quiet"}));
   EXPECT_TRUE(led.at(0).starts_with("7 8")) << led[0];
   EXPECT_EQ(led.at(1), "");
-  expect_wrong("3 500\n", {"translate", bare, "--ids"}, 1, "standard input:1: '500', expected an id from 0 to 499");
+  expect_wrong("3 600\n", {"translate", bare, "--ids"}, 1, "standard input:1: '600', expected an id from 0 to 599");
   expect_wrong("3\n4 x\n", {"translate", bare, "--ids"}, 1, "standard input:2: 'x', expected an id");
   expect_wrong("-1\n", {"translate", bare, "--ids"}, 1, "'-1', expected an id");
   expect_wrong("99999999999999\n", {"translate", bare, "--ids"}, 1, "expected an id");
@@ -141,6 +141,7 @@ TEST_F(TranslateProgram, MoreIsSaidWhenItIsAskedFor) {
   EXPECT_TRUE(best[3].starts_with("1 ||| " + plain[1] + " ||| "));
 
   const std::vector<std::string> full = lines_of(translated(text, {"--nbest", "7", "--alignment", "--json"}));
+  const std::vector<std::string> wide = lines_of(translated(text, {"--beam", "7"}));
   for (size_t i = 0; i < full.size(); ++i) {
     const json line = json::parse(full[i]);
     EXPECT_EQ(line["line"], i);
@@ -157,7 +158,7 @@ TEST_F(TranslateProgram, MoreIsSaidWhenItIsAskedFor) {
       EXPECT_GE(one["alignment"].size(), words > 0 && !one["text"].get<std::string>().empty() ? 1u : 0u);
       for (const json& pair : one["alignment"]) EXPECT_LT(pair[0].get<int>(), i == 0 ? 5 : 2);
     }
-    EXPECT_EQ(line["translations"][0]["text"], plain[i]);
+    EXPECT_EQ(line["translations"][0]["text"], wide[i]);
   }
   EXPECT_NE(translated(text, {"--alignment"}).find(" ||| "), std::string::npos);
   const std::vector<std::string> led = lines_of(translated(text, {"--prefix", "고양이"}));
@@ -172,7 +173,9 @@ TEST_F(TranslateProgram, LongLinesAreSplitOrRefusedAsTold) {
   EXPECT_EQ(lines_of(split)[1] + "\n", translated("the dog\n"));
   // Each part is translated whole, and their translations follow one another.
   const std::string sentence = lines_of(translated("the cat saw the bird .\n"))[0];
-  const std::string parts = lines_of(translated(text + "\n", {"--max-source", "12"}))[0];
+  const std::string ids = answer("the cat saw the bird .\n", {"tokenize", model_, "--ids"});
+  const auto tokens = std::count(ids.begin(), ids.end(), ' ') + 2;  // with the end of the sentence
+  const std::string parts = lines_of(translated(text + "\n", {"--max-source", std::to_string(tokens + 2)}))[0];
   EXPECT_TRUE(parts.starts_with(sentence + " " + sentence)) << parts;
   expect_wrong("the dog\n" + text + "\n",
                {"translate", model_, "--long", "refuse", "--max-source", "30", "--output", "out.txt"}, 1,
@@ -183,7 +186,9 @@ TEST_F(TranslateProgram, LongLinesAreSplitOrRefusedAsTold) {
 
 TEST_F(TranslateProgram, AnyTextIsTranslated) {
   const std::string text = std::string(
-      "고양이가 쥐를 잡았다\n👩‍👩‍👧‍👦 👍🏽\ncafe\u0301 é\nthe \xFF\xFE cat\n\xC3\n\xED\xA0\x80\nnul \0 "
+      "고양이가 쥐를 잡았다\n👩‍👩‍👧‍👦 👍🏽\ncafe\u0301 é\nthe \xFF\xFE "
+      "cat\n\xC3\n\xED\xA0\x80\nnul "
+      "\0 "
       "inside\n\u200b\nمرحبا\n",
       92);
   for (const std::vector<std::string>& how :

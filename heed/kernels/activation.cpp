@@ -18,11 +18,16 @@ constexpr int64_t kGrain = 8192;  // floats that are worth a thread
 template <class Body>
 HWY_INLINE void with_activation(Activation act, Body body) {
   switch (act) {
-    case Activation::kNone: return body(Identity());
-    case Activation::kRelu: return body(Relu());
-    case Activation::kGelu: return body(Gelu());
-    case Activation::kGeluTanh: return body(GeluTanh());
-    case Activation::kSilu: return body(Silu());
+    case Activation::kNone:
+      return body(Identity());
+    case Activation::kRelu:
+      return body(Relu());
+    case Activation::kGelu:
+      return body(Gelu());
+    case Activation::kGeluTanh:
+      return body(GeluTanh());
+    case Activation::kSilu:
+      return body(Silu());
   }
 }
 
@@ -45,12 +50,12 @@ void activate_backward_all(float* dx, const float* x, const float* dy, int64_t n
   });
 }
 
-HWY_NOINLINE void activate_tile(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t rows, int64_t columns, Activation act) {
+HWY_NOINLINE void activate_tile(float* y, int64_t ldy, const float* x, int64_t ldx, int64_t rows, int64_t columns,
+                                Activation act) {
   with_activation(act, [=](auto a) HWY_ATTR {
     for (int64_t t = 0; t < rows; ++t) {
-      by_sixteen(columns, [=](int64_t i, auto lanes) HWY_ATTR {
-        store(a.value(load(x + t * ldx + i, lanes)), y + t * ldy + i, lanes);
-      });
+      by_sixteen(columns, [=](int64_t i, auto lanes)
+                              HWY_ATTR { store(a.value(load(x + t * ldx + i, lanes)), y + t * ldy + i, lanes); });
     }
   });
 }
@@ -75,9 +80,8 @@ void scale_by_derivative_tile(float* y, int64_t ldy, const float* x, int64_t ldx
 
 void gate_all(float* y, const float* gate_in, const float* up, int64_t n, Activation act) {
   with_activation(act, [=](auto a) HWY_ATTR {
-    over(n, [=](int64_t i, auto lanes) HWY_ATTR {
-      store(a.value(load(gate_in + i, lanes)) * load(up + i, lanes), y + i, lanes);
-    });
+    over(n, [=](int64_t i, auto lanes)
+                HWY_ATTR { store(a.value(load(gate_in + i, lanes)) * load(up + i, lanes), y + i, lanes); });
   });
 }
 

@@ -9,20 +9,28 @@ const double kRootTwoOverPi = std::sqrt(2 / std::acos(-1.0));
 
 double value(double x, Activation act) {
   switch (act) {
-    case Activation::kNone: return x;
-    case Activation::kRelu: return x > 0 ? x : 0;
-    case Activation::kGelu: return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
-    case Activation::kGeluTanh: return 0.5 * x * (1 + std::tanh(kRootTwoOverPi * (x + 0.044715 * x * x * x)));
-    case Activation::kSilu: return x / (1 + std::exp(-x));
+    case Activation::kNone:
+      return x;
+    case Activation::kRelu:
+      return x > 0 ? x : 0;
+    case Activation::kGelu:
+      return 0.5 * x * std::erfc(-x / std::sqrt(2.0));
+    case Activation::kGeluTanh:
+      return 0.5 * x * (1 + std::tanh(kRootTwoOverPi * (x + 0.044715 * x * x * x)));
+    case Activation::kSilu:
+      return x / (1 + std::exp(-x));
   }
   return x;
 }
 
 double slope(double x, Activation act) {
   switch (act) {
-    case Activation::kNone: return 1;
-    case Activation::kRelu: return x > 0 ? 1 : 0;
-    case Activation::kGelu: return 0.5 * std::erfc(-x / std::sqrt(2.0)) + x * std::exp(-x * x / 2) * kRootTwoOverPi / 2;
+    case Activation::kNone:
+      return 1;
+    case Activation::kRelu:
+      return x > 0 ? 1 : 0;
+    case Activation::kGelu:
+      return 0.5 * std::erfc(-x / std::sqrt(2.0)) + x * std::exp(-x * x / 2) * kRootTwoOverPi / 2;
     case Activation::kGeluTanh: {
       const double t = std::tanh(kRootTwoOverPi * (x + 0.044715 * x * x * x));
       return 0.5 * (1 + t) + 0.5 * x * (1 - t * t) * kRootTwoOverPi * (1 + 3 * 0.044715 * x * x);
@@ -43,7 +51,8 @@ void activate_reference(float* y, const float* x, int64_t n, Activation act) {
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<float>(value(x[i], act));
 }
 
-void activate_backward_reference(float* dx, const float* x, const float* dy, int64_t n, Activation act, bool accumulate) {
+void activate_backward_reference(float* dx, const float* x, const float* dy, int64_t n, Activation act,
+                                 bool accumulate) {
   for (int64_t i = 0; i < n; ++i) put(dx[i], dy[i] * slope(x[i], act), accumulate);
 }
 

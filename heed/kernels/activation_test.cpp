@@ -7,7 +7,8 @@ namespace {
 
 using namespace testing;
 
-constexpr Activation kAll[] = {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh, Activation::kSilu};
+constexpr Activation kAll[] = {Activation::kNone, Activation::kRelu, Activation::kGelu, Activation::kGeluTanh,
+                               Activation::kSilu};
 
 Floats value(const Floats& x, Activation act) {
   Guarded y(static_cast<int64_t>(x.size()));
@@ -35,18 +36,30 @@ Floats sweep() {
 TEST(Activation, GivesTheNumbersOfPyTorch) {
   const Floats x = {-6, -3, -1, -0.5f, 0, 0.5f, 1, 3, 6};
   on_every_target([&] {
-    expect_close(value(x, Activation::kGelu), {-5.91952587e-09f, -0.00404969409f, -0.158655254f, -0.154268769f, 0.0f, 0.345731231f,
-                                               0.841344746f, 2.99595031f, 5.99999999f}, 3e-7);
-    expect_close(slope(x, Activation::kGelu), {-3.54687095e-08f, -0.0119456472f, -0.0833154706f, 0.132504875f, 0.5f, 0.867495125f,
-                                               1.08331547f, 1.01194565f, 1.00000004f}, 3e-7);
-    expect_close(value(x, Activation::kGeluTanh), {-8.43964898e-11f, -0.00363739208f, -0.158808009f, -0.15428599f, 0.0f, 0.34571401f,
-                                                   0.841191991f, 2.99636261f, 6.0f}, 3e-7);
-    expect_close(slope(x, Activation::kGeluTanh), {-7.70997601e-10f, -0.0115841666f, -0.0829640838f, 0.132630096f, 0.5f,
-                                                   0.867369904f, 1.08296408f, 1.01158417f, 1.0f}, 3e-7);
-    expect_close(value(x, Activation::kSilu), {-0.0148357389f, -0.14227762f, -0.268941421f, -0.188770334f, 0.0f, 0.311229666f,
-                                               0.731058579f, 2.85772238f, 5.98516426f}, 3e-7);
-    expect_close(slope(x, Activation::kSilu), {-0.0123264326f, -0.088104106f, 0.0723294881f, 0.260038813f, 0.5f, 0.739961187f,
-                                               0.927670512f, 1.08810411f, 1.01232643f}, 3e-7);
+    expect_close(value(x, Activation::kGelu),
+                 {-5.91952587e-09f, -0.00404969409f, -0.158655254f, -0.154268769f, 0.0f, 0.345731231f, 0.841344746f,
+                  2.99595031f, 5.99999999f},
+                 3e-7);
+    expect_close(slope(x, Activation::kGelu),
+                 {-3.54687095e-08f, -0.0119456472f, -0.0833154706f, 0.132504875f, 0.5f, 0.867495125f, 1.08331547f,
+                  1.01194565f, 1.00000004f},
+                 3e-7);
+    expect_close(value(x, Activation::kGeluTanh),
+                 {-8.43964898e-11f, -0.00363739208f, -0.158808009f, -0.15428599f, 0.0f, 0.34571401f, 0.841191991f,
+                  2.99636261f, 6.0f},
+                 3e-7);
+    expect_close(slope(x, Activation::kGeluTanh),
+                 {-7.70997601e-10f, -0.0115841666f, -0.0829640838f, 0.132630096f, 0.5f, 0.867369904f, 1.08296408f,
+                  1.01158417f, 1.0f},
+                 3e-7);
+    expect_close(value(x, Activation::kSilu),
+                 {-0.0148357389f, -0.14227762f, -0.268941421f, -0.188770334f, 0.0f, 0.311229666f, 0.731058579f,
+                  2.85772238f, 5.98516426f},
+                 3e-7);
+    expect_close(slope(x, Activation::kSilu),
+                 {-0.0123264326f, -0.088104106f, 0.0723294881f, 0.260038813f, 0.5f, 0.739961187f, 0.927670512f,
+                  1.08810411f, 1.01232643f},
+                 3e-7);
   });
 }
 
@@ -119,7 +132,8 @@ TEST(Activation, RowsWithStrides) {
 TEST(Gate, AgreesWithItsReference) {
   on_every_target([] {
     for (const int64_t n : {0, 1, 31, 8195, 17000}) {
-      const Floats g = random_floats(n, 1, 2.0f), up = random_floats(n, 2), dy = random_floats(n, 3), before = random_floats(n, 4);
+      const Floats g = random_floats(n, 1, 2.0f), up = random_floats(n, 2), dy = random_floats(n, 3),
+                   before = random_floats(n, 4);
       for (const Activation act : kAll) {
         Guarded y(n), dgate(before), dup(before);
         Floats expected(static_cast<size_t>(n)), expected_dgate = before, expected_dup = before;

@@ -15,7 +15,8 @@ TEST(Attention, SameBitsWithAnyNumberOfThreads) {
     const Outputs one = run(*c, Which::kFast);
     for (int threads : {2, 3}) {
       set_num_threads(threads);
-      expect_same_bits(one, run(*c, Which::kFast), std::to_string(threads) + " threads, case " + std::to_string(number));
+      expect_same_bits(one, run(*c, Which::kFast),
+                       std::to_string(threads) + " threads, case " + std::to_string(number));
     }
   }
   // One head alone: more threads than heads cut its work by queries and by keys.
@@ -25,6 +26,13 @@ TEST(Attention, SameBitsWithAnyNumberOfThreads) {
   const Outputs one = run(c, Which::kFast);
   set_num_threads(3);
   expect_same_bits(one, run(c, Which::kFast), "few heads");
+  // The same with keys in more than one panel.
+  Case panels({300}, {2200}, {1, 1, 16, 16}, 18);
+  panels.a.causal = true;
+  set_num_threads(1);
+  const Outputs alone = run(panels, Which::kFast);
+  set_num_threads(3);
+  expect_same_bits(alone, run(panels, Which::kFast), "panels");
   set_num_threads(0);
 }
 
@@ -79,6 +87,45 @@ TEST(Attention, FutureKeysHaveNoEffect) {
   }
 }
 
+// Not even NaN gets back in time: outputs and gradients of queries know nothing of later keys and values, gradients of
+// keys and values nothing of earlier queries.
+TEST(Attention, WhatIsNotFiniteStaysWhereItIsSeen) {
+  const std::vector<std::vector<int64_t>> sizes{{2, 1, 16, 16}, {1, 1, 64, 64}, {2, 2, 20, 40}, {1, 1, 3, 80}};
+  for (const float poison : {kInf, -kInf, std::numeric_limits<float>::quiet_NaN()}) {
+    for (const int n : {5, 40, 200}) {
+      for (size_t i = 0; i < sizes.size(); ++i) {
+        const auto fresh = [&] {
+          auto c = std::make_unique<Case>(std::vector<int>{n}, std::vector<int>{n}, sizes[i], 33);
+          c->a.causal = true;
+          if (i % 2) c->a.dropout = {0.2f, 5};
+          return c;
+        };
+        const std::string what =
+            std::to_string(poison) + ", " + std::to_string(n) + " rows, sizes " + std::to_string(i);
+        const Outputs clean = run(*fresh(), Which::kFast);
+        const int64_t cut = n / 2 + static_cast<int64_t>(i % 2);
+        const auto late = fresh(), early = fresh();
+        std::fill(late->k.begin() + cut * late->k_ld, late->k.end(), poison);
+        std::fill(late->v.begin() + cut * late->v_ld, late->v.end(), poison);
+        const Outputs future = run(*late, Which::kFast);
+        EXPECT_TRUE(same_bits(rows_of(clean.out, late->out_ld(), 0, cut), rows_of(future.out, late->out_ld(), 0, cut)))
+            << what;
+        EXPECT_TRUE(same_bits(rows_of(clean.dq, late->q_ld, 0, cut), rows_of(future.dq, late->q_ld, 0, cut))) << what;
+        EXPECT_FALSE(std::isfinite(future.out.back())) << what;
+        std::fill(early->q.begin(), early->q.begin() + cut * early->q_ld, poison);
+        std::fill(early->dout.begin(), early->dout.begin() + cut * early->out_ld(), poison);
+        const Outputs past = run(*early, Which::kFast);
+        const int64_t rest = n - cut;
+        EXPECT_TRUE(same_bits(rows_of(clean.dk, early->k_ld, cut, rest), rows_of(past.dk, early->k_ld, cut, rest)))
+            << what;
+        EXPECT_TRUE(same_bits(rows_of(clean.dv, early->v_ld, cut, rest), rows_of(past.dv, early->v_ld, cut, rest)))
+            << what;
+        EXPECT_FALSE(std::isfinite(past.dv.front())) << what;
+      }
+    }
+  }
+}
+
 // What decoding with a cache relies on: the last row alone, with the keys so far, equals the row of the full run.
 TEST(Attention, ARowAloneEqualsTheRowOfTheFullRun) {
   Case c({300}, {300}, {4, 2, 24, 32}, 41);
@@ -92,7 +139,9 @@ TEST(Attention, ARowAloneEqualsTheRowOfTheFullRun) {
       a.q_offsets = q_offsets;
       a.k_offsets = k_offsets;
       Floats out(static_cast<size_t>(rows * c.out_ld()));
-      attention(a, {{c.q.data() + (last - rows) * c.q_ld, c.q_ld}, c.heads_k(), c.heads_v(), out.data(), c.out_ld(), nullptr});
+      attention(
+          a,
+          {{c.q.data() + (last - rows) * c.q_ld, c.q_ld}, c.heads_k(), c.heads_v(), out.data(), c.out_ld(), nullptr});
       EXPECT_TRUE(same_bits(out, rows_of(full.out, c.out_ld(), last - rows, rows))) << rows << " rows to " << last;
     }
   }

@@ -2,28 +2,31 @@
 #define HWY_TARGET_INCLUDE "heed/kernels/attention_forward.cpp"
 #include <hwy/foreach_target.h>
 
-#include "heed/kernels/attention_softmax-inl.h"
-
 #include "heed/kernels/attention_plan.h"
+#include "heed/kernels/attention_softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 namespace {
 
-// Working memory of one thread.
+constexpr int64_t kSpanBlocks = 8;  // blocks of queries that a piece of work has
+
+// Working memory of one thread: a panel of keys and values, and the sums of the blocks that go on with the next panel.
 struct Room {
   float *keys, *values, *q_turned, *scores, *out, *line;
   static int64_t floats(const Attention& a, int64_t nq, int64_t nk) {
     const int64_t D = round_up(a.D, kWidth), Dv = round_up(a.Dv, kWidth);
-    return nk * (D + Dv) + (a.D + kKeyTile + Dv) * kQueryBlock + line_floats(nq, nk);
+    const int64_t blocks = nk > kPanel ? kSpanBlocks : 1;
+    return std::min(nk, kPanel) * (D + Dv) + (a.D + kKeyTile + blocks * Dv) * kQueryBlock + line_floats(nq, nk);
   }
-  Room(const Attention& a, int64_t nk, float* p) {
+  Room(const Attention& a, int64_t nq, int64_t nk, float* p) {
+    const int64_t keys_held = std::min(nk, kPanel);
     keys = p;
-    values = keys + nk * round_up(a.D, kWidth);
-    q_turned = values + nk * round_up(a.Dv, kWidth);
+    values = keys + keys_held * round_up(a.D, kWidth);
+    q_turned = values + keys_held * round_up(a.Dv, kWidth);
     scores = q_turned + a.D * kQueryBlock;
-    out = scores + kKeyTile * kQueryBlock;
-    line = out + kQueryBlock * round_up(a.Dv, kWidth);
+    line = scores + kKeyTile * kQueryBlock;
+    out = line + line_floats(nq, nk);
   }
 };
 
@@ -47,61 +50,64 @@ void scale_rows(const Rows& x, float* data, const float* factor) {
   }
 }
 
-struct KeysValues {
+// Keys [first, last) with their values.
+struct Panel {
+  int64_t first, last;
   Rows keys, values;
 };
 
-// The keys and values of a head that `readers` queries read, in place or in the room.
-KeysValues keys_values(const Head& h, const AttentionForward& f, int64_t readers, const Room& room) {
-  const Attention& a = *h.a;
-  if (a.k_rows) {
-    const int32_t* index = a.k_rows + h.k_row;
-    const Rows keys{room.keys, round_up(a.D, kWidth), h.seen, a.D}, values{room.values, round_up(a.Dv, kWidth), h.seen, a.Dv};
-    gather_rows({place(f.k, 0, h.kv_head * a.D), f.k.ld, h.seen, a.D}, index, room.keys, keys.ld);
-    gather_rows({place(f.v, 0, h.kv_head * a.Dv), f.v.ld, h.seen, a.Dv}, index, room.values, values.ld);
-    return {keys, values};
-  }
-  const Rows keys{place(f.k, h.k_row, h.kv_head * a.D), f.k.ld, h.seen, a.D};
-  const Rows values{place(f.v, h.k_row, h.kv_head * a.Dv), f.v.ld, h.seen, a.Dv};
-  return {readers <= kInPlace ? keys : rows_for_product(keys, readers, room.keys),
-          rows_for_product(values, readers, room.values)};
-}
+// A block's softmax and sums of values so far.
+struct Sofar {
+  Running run;
+  float* out;
+};
 
-void forward_block(const Head& h, const Block& b, const AttentionForward& f, const KeysValues& kv, const Room& room) {
+// Takes the keys of the panel in; with the last that the block sees, its outputs go to their place.
+void forward_block(const Head& h, const Block& b, const AttentionForward& f, const Panel& panel, const Room& room,
+                   Sofar& sofar) {
   const Attention& a = *h.a;
-  const Rows out{room.out, round_up(a.Dv, kWidth), b.rows, a.Dv};
-  transpose({place(f.q, h.q_row + b.first, h.head * a.D), f.q.ld, b.rows, a.D}, room.q_turned, b.stride(),
-            a.scale * h.unit);
-  Running run = nothing_yet();
+  const int64_t seen = keys_of(h, b), end = std::min(seen, panel.last);
   alignas(64) float factor[kQueryBlock];
   float* to = f.out + (h.q_row + b.first) * f.out_ld + h.head * a.Dv;
-  const int64_t seen = keys_of(h, b);
-  if (seen == 0) {
-    finish_softmax(h, b, f, run, factor);
+  if (seen == 0 && panel.first == 0) {
+    finish_softmax(h, b, f, sofar.run, factor);
     for (int64_t r = 0; r < b.rows; ++r) std::fill_n(to + r * f.out_ld, a.Dv, 0.0f);
   }
-  for (int64_t first = 0; first < seen; first += kKeyTile) {
-    const Tile t{first, std::min(kKeyTile, seen - first)};
-    score_and_compare(h, b, t, {kv.keys, room.q_turned}, room.scores, run);
-    if (take_tile(h, b, t, room.scores, run, factor, a.dropout.p > 0) && first > 0) scale_rows(out, room.out, factor);
-    TileProduct p{.rows = b.rows, .vectors = out.ld / kWidth, .depth = t.keys,
-              .a = room.scores, .a_row = 1, .a_depth = b.stride(),
-              .b = kv.values.data + first * kv.values.ld, .b_row = kv.values.ld,
-              .c = room.out, .c_row = out.ld, .ahead = h.ahead};
+  if (panel.first >= end) return;
+  const Rows out{sofar.out, round_up(a.Dv, kWidth), b.rows, a.Dv};
+  transpose({place(f.q, h.q_row + b.first, h.head * a.D), f.q.ld, b.rows, a.D}, room.q_turned, b.stride(),
+            a.scale * h.unit);
+  for (int64_t first = panel.first; first < end; first += kKeyTile) {
+    const Tile t{first, std::min(kKeyTile, end - first)};
+    score_and_compare(h, b, t, {panel.keys, room.q_turned}, room.scores, sofar.run);
+    const bool corrected = take_tile(h, b, t, room.scores, sofar.run, factor, a.dropout.p > 0);
+    if (corrected && first > 0) scale_rows(out, sofar.out, factor);
+    TileProduct p{.rows = b.rows,
+                  .vectors = out.ld / kWidth,
+                  .depth = t.keys,
+                  .a = room.scores,
+                  .a_row = 1,
+                  .a_depth = b.stride(),
+                  .b = panel.values.row(first),
+                  .b_row = panel.values.ld,
+                  .c = sofar.out,
+                  .c_row = out.ld,
+                  .ahead = h.ahead};
     if (a.causal) p.end = b.first + h.shift + 1 - first;
-    if (first > 0) p.start = room.out, p.start_row = out.ld;
+    if (first > 0) p.start = sofar.out, p.start_row = out.ld;
     if (first + t.keys == seen) {
-      finish_softmax(h, b, f, run, factor);
+      finish_softmax(h, b, f, sofar.run, factor);
       p.factor = factor;
       if (out.ld == a.Dv) p.c = to, p.c_row = f.out_ld;
     }
     product(p);
   }
-  if (out.ld != a.Dv && seen > 0) write_rows(out, to, f.out_ld, false);
+  if (out.ld != a.Dv && end == seen) write_rows(out, to, f.out_ld, false);
 }
 
 // Asks for the queries and the place of the outputs of `rows` rows from `row` on.
-void announce_queries(const Attention& a, const AttentionForward& f, int64_t head, int64_t row, int64_t rows, Ahead& ahead) {
+void announce_queries(const Attention& a, const AttentionForward& f, int64_t head, int64_t row, int64_t rows,
+                      Ahead& ahead) {
   if (rows == 0) return;
   ahead.add(f.out + row * f.out_ld + head * a.Dv, f.out_ld, rows, a.Dv);
   ahead.add(place(f.q, row, head * a.D), f.q.ld, rows, a.D);
@@ -116,22 +122,49 @@ void announce(const Attention& a, const AttentionForward& f, const Span& span, i
   announce_queries(a, f, h.head, h.q_row + span.first, std::min(kQueryBlock, span.last - span.first), ahead);
 }
 
+// The keys and values of a head that `readers` queries read, in place or in the room.
+Panel panel_of(const Head& h, const AttentionForward& f, int64_t first, int64_t seen, int64_t readers,
+               const Room& room) {
+  const Attention& a = *h.a;
+  const int64_t last = std::min(first + kPanel, seen);
+  if (a.k_rows) {
+    const int32_t* index = a.k_rows + h.k_row + first;
+    const Rows keys{room.keys, round_up(a.D, kWidth), last - first, a.D, first};
+    const Rows values{room.values, round_up(a.Dv, kWidth), last - first, a.Dv, first};
+    gather_rows({place(f.k, 0, h.kv_head * a.D), f.k.ld, keys.rows, a.D}, index, room.keys, keys.ld);
+    gather_rows({place(f.v, 0, h.kv_head * a.Dv), f.v.ld, values.rows, a.Dv}, index, room.values, values.ld);
+    return {first, last, keys, values};
+  }
+  const Rows keys{place(f.k, h.k_row + first, h.kv_head * a.D), f.k.ld, last - first, a.D, first};
+  const Rows values{place(f.v, h.k_row + first, h.kv_head * a.Dv), f.v.ld, last - first, a.Dv, first};
+  return {first, last, readers <= kInPlace ? keys : rows_for_product(keys, readers, room.keys),
+          rows_for_product(values, readers, room.values)};
+}
+
 void forward_span(const Attention& a, const AttentionForward& f, const Span& span, int64_t kv_head, const Room& room,
                   Ahead& ahead) {
-  const int64_t group = a.heads / a.kv_heads;
-  Head h = head_of(a, span.sequence, kv_head * group);
-  const KeysValues kv = keys_values(h, f, (span.last - span.first) * group, room);
+  const int64_t group = a.heads / a.kv_heads, readers = (span.last - span.first) * group;
+  Panel panel{-1, 0, {}, {}};
   for (int64_t head = kv_head * group; head < (kv_head + 1) * group; ++head) {
-    h = head_of(a, span.sequence, head);
+    Head h = head_of(a, span.sequence, head);
     h.ahead = &ahead;
     if (has_line(a)) {
       fill_line(h, room.line);
       h.line = room.line;
     }
-    for (int64_t first = span.first; first < span.last; first += kQueryBlock) {
-      const int64_t next = first + kQueryBlock;
-      if (next < span.last) announce_queries(a, f, head, h.q_row + next, std::min(kQueryBlock, span.last - next), ahead);
-      forward_block(h, block_of(first, span.last), f, kv, room);
+    const int64_t seen = keys_of(h, {span.first, span.last - span.first, 0});
+    Sofar sofar[kSpanBlocks];
+    for (int64_t key = 0; key == 0 || key < seen; key += kPanel) {
+      if (panel.first != key) panel = panel_of(h, f, key, seen, readers, room);
+      for (int64_t first = span.first; first < span.last; first += kQueryBlock) {
+        const int64_t next = first + kQueryBlock, number = (first - span.first) / kQueryBlock;
+        if (next < span.last) {
+          announce_queries(a, f, head, h.q_row + next, std::min(kQueryBlock, span.last - next), ahead);
+        }
+        if (key == 0) sofar[number].run = nothing_yet();
+        sofar[number].out = room.out + (seen > kPanel ? number * kQueryBlock * round_up(a.Dv, kWidth) : 0);
+        forward_block(h, block_of(first, span.last), f, panel, room, sofar[number]);
+      }
     }
   }
 }
@@ -140,11 +173,11 @@ void forward_span(const Attention& a, const AttentionForward& f, const Span& spa
 
 void attention_forward(const Attention& a, const AttentionForward& f) {
   const int64_t nq = longest_of(a.q_offsets, a.sequences), nk = longest_of(a.k_offsets, a.sequences);
-  const WorkSpans spans(a.q_offsets, a.sequences, 8 * kQueryBlock);
+  const WorkSpans spans(a.q_offsets, a.sequences, kSpanBlocks * kQueryBlock);
   const int64_t pieces = spans.size() * a.kv_heads;
   for_pieces(a, pieces, [&](int64_t begin, int64_t end) {
     const Scratch<float> memory(Room::floats(a, nq, nk));
-    const Room room(a, nk, memory.data());
+    const Room room(a, nq, nk, memory.data());
     for (int64_t i = begin; i < end; ++i) {
       Ahead ahead;
       if (i + 1 < pieces) announce(a, f, spans[(i + 1) / a.kv_heads], (i + 1) % a.kv_heads, ahead);

@@ -19,68 +19,8 @@ struct Known {
   Range range = Range::kAny;
 };
 
-// Scores become weights (dropped ones zero) and gradients of weights become gradients of scores.
-template <int kVectors, bool kDropout>
-HWY_INLINE void gradients_of_rows(float* scores, float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
-                                  const F16* largests, const F16* deltas) {
-  F16 largest[kVectors], delta[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    largest[v] = largests[v];
-    delta[v] = deltas[v];
-  }
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t at = r * stride + v * kWidth;
-      const F16 w = exp2_nonpositive(load(scores + at) - largest[v]);
-      F16 dw = load(dweights + at);
-      if (kDropout) dw = only_kept(dw, keep[r * kBlockVectors + v]);
-      store(w * (dw - delta[v]), dweights + at);
-      store(kDropout ? only_kept(w, keep[r * kBlockVectors + v]) : w, scores + at);
-    }
-  }
-}
-
-// The same in two steps for queries whose keys are all in one tile. First: weights, and delta gathers their products with
-// their gradients, which is dout . out without a look at out.
-template <int kVectors, bool kDropout>
-HWY_INLINE void weights_of_rows(float* scores, const float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
-                                const F16* largests, F16* deltas) {
-  F16 largest[kVectors], delta[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    largest[v] = largests[v];
-    delta[v] = deltas[v];
-  }
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t at = r * stride + v * kWidth;
-      const F16 w = exp2_nonpositive(load(scores + at) - largest[v]);
-      F16 dw = load(dweights + at);
-      if (kDropout) dw = only_kept(dw, keep[r * kBlockVectors + v]);
-      delta[v] = fma(w, dw, delta[v]);
-      store(w, scores + at);
-    }
-  }
-  for (int v = 0; v < kVectors; ++v) deltas[v] = delta[v];
-}
-
-// Second: gradients of scores.
-template <int kVectors, bool kDropout>
-HWY_INLINE void finish_rows(float* weights, float* dweights, int64_t stride, int64_t rows, const uint16_t* keep,
-                            const F16* deltas) {
-  F16 delta[kVectors];
-  for (int v = 0; v < kVectors; ++v) delta[v] = deltas[v];
-  for (int64_t r = 0; r < rows; ++r) {
-    for (int v = 0; v < kVectors; ++v) {
-      const int64_t at = r * stride + v * kWidth;
-      const F16 w = load(weights + at);
-      F16 dw = load(dweights + at);
-      if (kDropout) dw = only_kept(dw, keep[r * kBlockVectors + v]);
-      store(w * (dw - delta[v]), dweights + at);
-      if (kDropout) store(only_kept(w, keep[r * kBlockVectors + v]), weights + at);
-    }
-  }
-}
-
+// Queries whose keys are all in one tile take two steps: kWeights, where delta gathers the products of weights with
+// their gradients, which is dout . out without a look at out; then kFinish. All others know delta and take one, kAll.
 enum class Step { kAll, kWeights, kFinish };
 
 // Scores that become weights, and gradients of weights that become those of scores.
@@ -88,23 +28,55 @@ struct TilePair {
   float *weights, *dscores;
 };
 
+// `rows` rows of a pair of tiles, from some vector on, and the elements that dropout keeps of them.
+struct RowsPair {
+  float *weights, *dscores;
+  int64_t stride, rows;
+  const uint16_t* keep;
+};
+
+// Scores become weights (dropped ones zero) and gradients of weights those of scores, as far as the step goes.
+template <Step kStep, int kVectors, bool kDropout>
+HWY_INLINE void step_of_rows(const RowsPair& x, const F16* largests, F16* deltas) {
+  F16 largest[kVectors], delta[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    largest[v] = largests[v];
+    delta[v] = deltas[v];
+  }
+  for (int64_t r = 0; r < x.rows; ++r) {
+    for (int v = 0; v < kVectors; ++v) {
+      const int64_t at = r * x.stride + v * kWidth;
+      F16 w = load(x.weights + at), dw = load(x.dscores + at);
+      if (kStep != Step::kFinish) w = exp2_nonpositive(w - largest[v]);
+      if (kDropout) dw = only_kept(dw, x.keep[r * kBlockVectors + v]);
+      if (kStep == Step::kWeights) {
+        delta[v] = fma(w, dw, delta[v]);
+        store(w, x.weights + at);
+        continue;
+      }
+      store(w * (dw - delta[v]), x.dscores + at);
+      if (kDropout) store(only_kept(w, x.keep[r * kBlockVectors + v]), x.weights + at);
+      if (!kDropout && kStep == Step::kAll) store(w, x.weights + at);
+    }
+  }
+  for (int v = 0; kStep == Step::kWeights && v < kVectors; ++v) deltas[v] = delta[v];
+}
+
 template <Step kStep, bool kDropout>
-HWY_INLINE void step_of_segment(const Block& b, const Segment& g, const TilePair& tiles, const Kept& kept, Known& known) {
+HWY_INLINE void step_of_segment(const Block& b, const Segment& g, const TilePair& tiles, const Kept& kept,
+                                Known& known) {
   for (int64_t v = g.vector; v < b.vectors;) {
-    const int64_t at = g.begin * b.stride() + v * kWidth, rows = g.end - g.begin;
-    float *w = tiles.weights + at, *dw = tiles.dscores + at;
-    const uint16_t* keep = &kept.keep[g.begin][v];
+    const int64_t at = g.begin * b.stride() + v * kWidth;
+    const RowsPair rows{tiles.weights + at, tiles.dscores + at, b.stride(), g.end - g.begin, &kept.keep[g.begin][v]};
     F16 *largest = known.largest + v, *delta = known.delta + v;
-    v += each_width(b.vectors - v, [&](auto width) HWY_ATTR {
-      if (kStep == Step::kAll) gradients_of_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, largest, delta);
-      if (kStep == Step::kWeights) weights_of_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, largest, delta);
-      if (kStep == Step::kFinish) finish_rows<width(), kDropout>(w, dw, b.stride(), rows, keep, delta);
-    });
+    v += each_width(b.vectors - v,
+                    [&](auto width) HWY_ATTR { step_of_rows<kStep, width(), kDropout>(rows, largest, delta); });
   }
 }
 
 template <Step kStep>
-inline void step_of_tile(const Head& h, const Block& b, const Tile& t, const TilePair& tiles, const Kept& kept, Known& known) {
+inline void step_of_tile(const Head& h, const Block& b, const Tile& t, const TilePair& tiles, const Kept& kept,
+                         Known& known) {
   for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
     h.a->dropout.p > 0 ? step_of_segment<kStep, true>(b, g, tiles, kept, known)
                        : step_of_segment<kStep, false>(b, g, tiles, kept, known);

@@ -2,10 +2,9 @@
 #define HWY_TARGET_INCLUDE "heed/kernels/attention_look.cpp"
 #include <hwy/foreach_target.h>
 
-#include "heed/kernels/attention_softmax-inl.h"
-
 #include "heed/base/error.h"
 #include "heed/kernels/attention_plan.h"
+#include "heed/kernels/attention_softmax-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
@@ -101,7 +100,11 @@ void look_at_weights(const Attention& a, const AttentionLook& look) {
     keys = {gathered.data(), round_up(a.D, kWidth), h.seen, a.D};
   }
   for (int64_t row = 0; row < look.rows; row += kQueryBlock) {
-    View v{&look, h, block_of(look.first + row, look.first + look.rows), keys, memory.data(),
+    View v{&look,
+           h,
+           block_of(look.first + row, look.first + look.rows),
+           keys,
+           memory.data(),
            memory.data() + a.D * kQueryBlock};
     const int64_t seen = keys_of(h, v.b);
     if (look.scores) {

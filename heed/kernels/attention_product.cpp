@@ -2,10 +2,10 @@
 #define HWY_TARGET_INCLUDE "heed/kernels/attention_product.cpp"
 #include <hwy/foreach_target.h>
 
-#include "heed/kernels/attention_tile-inl.h"
-
 #include <array>
 #include <utility>
+
+#include "heed/kernels/attention_tile-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
@@ -23,14 +23,24 @@ struct Group {
   const float* factor;
   const float* fetch;  // asked for along the way, fetch_step apart
   int64_t fetch_step;
+  bool check_first, check_last;  // whether the sums of that row must be finite
 };
 
 alignas(64) constexpr float kZeros[4 * kWidth] = {};
 
+template <int kRegisters>
+HWY_INLINE bool all_finite(const Native* x) {
+  const auto nothing = hn::Zero(Tag());
+  auto zero = nothing;  // NaN as soon as one is not finite
+  for (int v = 0; v < kRegisters; ++v) zero = hn::MulAdd(x[v], nothing, zero);
+  return hn::AllTrue(Tag(), hn::Eq(zero, nothing));
+}
+
 // kRows x (kVectors * 16) outputs in registers. A's rows lie side by side (kColumns: element (r, k) at
-// a[k * a_step + r]) or along the depth (at a[r * a_step + k]).
+// a[k * a_step + r]) or along the depth (at a[r * a_step + k]). False, and nothing written, when a check finds sums
+// that are not finite.
 template <int kRows, int kVectors, bool kColumns>
-HWY_NOINLINE void multiply_group(const Group& g) {
+HWY_NOINLINE bool multiply_group(const Group& g) {
   constexpr int kRegisters = kVectors * kParts;
   constexpr int kBases = (kRows + 2) / 3;
   const Tag d;
@@ -64,22 +74,27 @@ HWY_NOINLINE void multiply_group(const Group& g) {
     }
     b += b_row;
   } while (--k > 0);
+  if ((g.check_first && !all_finite<kRegisters>(acc[0])) || (g.check_last && !all_finite<kRegisters>(acc[kRows - 1]))) {
+    return false;
+  }
   if (g.factor) {
     for (int r = 0; r < kRows; ++r) {
       const Native factor = hn::Set(d, g.factor[r]);
       for (int v = 0; v < kRegisters; ++v) hn::StoreU(hn::Mul(acc[r][v], factor), d, g.c + r * g.c_row + v * kNative);
     }
-    return;
+    return true;
   }
   for (int r = 0; r < kRows; ++r) {
     for (int v = 0; v < kRegisters; ++v) hn::StoreU(acc[r][v], d, g.c + r * g.c_row + v * kNative);
   }
+  return true;
 }
 
 // A group that needs no depth at all.
 void write_start(const Group& g, int64_t rows, int64_t columns) {
   for (int64_t r = 0; r < rows; ++r) {
-    for (int64_t c = 0; c < columns; ++c) g.c[r * g.c_row + c] = g.start[r * g.start_row + c] * (g.factor ? g.factor[r] : 1.0f);
+    for (int64_t c = 0; c < columns; ++c)
+      g.c[r * g.c_row + c] = g.start[r * g.start_row + c] * (g.factor ? g.factor[r] : 1.0f);
   }
 }
 
@@ -91,7 +106,10 @@ constexpr int max_rows(int vectors) {
   return vectors == 1 ? 14 : vectors == 2 ? 12 : vectors == 3 ? 8 : 6;
 }
 
-using Kernel = void (*)(const Group&);
+// Whether A's rows lie side by side.
+bool has_columns(const TileProduct& p) { return p.a_row == 1 && p.a_depth != 1; }
+
+using Kernel = bool (*)(const Group&);
 template <int kVectors, bool kColumns, size_t... kIndex>
 constexpr std::array<Kernel, kMaxGroup> kernels_of(std::index_sequence<kIndex...>) {
   return {&multiply_group<static_cast<int>(kIndex) + 1, kVectors, kColumns>...};
@@ -109,32 +127,50 @@ const Kernel* kernels_for(int64_t vectors, bool columns) {
   return columns ? kKernels<1, true>.data() : kKernels<1, false>.data();
 }
 
+// Rows [row, next) and the columns from `vector` on. They go together, so each reads what any of them needs; the row
+// that needs all of that is checked, since zero times what is not finite would reach the others.
+Group group_of(const TileProduct& p, int64_t vector, int64_t row, int64_t next) {
+  const int64_t begin = std::max<int64_t>(0, row + p.begin), end = std::min(p.depth, next - 1 + p.end);
+  Group g{};
+  g.a = p.a + row * p.a_row + begin * p.a_depth;
+  g.a_step = has_columns(p) ? p.a_depth : p.a_row;
+  g.b = p.b + begin * p.b_row + vector * kWidth;
+  g.b_row = p.b_row;
+  g.c = p.c + row * p.c_row + vector * kWidth;
+  g.c_row = p.c_row;
+  g.depth = end - begin;
+  g.start = p.start ? p.start + row * p.start_row + vector * kWidth : kZeros;
+  g.start_row = p.start ? p.start_row : 0;
+  g.factor = p.factor ? p.factor + row : nullptr;
+  g.fetch = kZeros;
+  g.check_first = next - 1 + p.begin > begin;
+  g.check_last = row + p.end < end;
+  return g;
+}
+
 void multiply_panel(const TileProduct& p, int64_t vector, int64_t vectors) {
-  const bool columns = p.a_row == 1 && p.a_depth != 1;
-  const Kernel* kernels = kernels_for(vectors, columns);
+  const Kernel* kernels = kernels_for(vectors, has_columns(p));
   const int64_t most = max_rows(static_cast<int>(vectors));
+  const auto multiply = [&](const Group& g, int64_t rows) {
+    if (g.depth > 0) return kernels[rows - 1](g);
+    write_start(g, rows, vectors * kWidth);
+    return true;
+  };
   // Groups of nearly equal height: a last group of one or two rows would wait for its own additions.
   const int64_t groups = (p.rows + most - 1) / most;
-  Group g{nullptr, columns ? p.a_depth : p.a_row, nullptr, p.b_row, nullptr, p.c_row, 0, kZeros, 0, nullptr, kZeros, 0};
   for (int64_t i = 0, row = 0; i < groups; ++i) {
     const int64_t next = p.rows * (i + 1) / groups;
-    const int64_t begin = std::max<int64_t>(0, row + p.begin), end = std::min(p.depth, next - 1 + p.end);
-    g.a = p.a + row * p.a_row + begin * p.a_depth;
-    g.b = p.b + begin * p.b_row + vector * kWidth;
-    g.c = p.c + row * p.c_row + vector * kWidth;
-    g.depth = end - begin;
-    if (p.start) {
-      g.start = p.start + row * p.start_row + vector * kWidth;
-      g.start_row = p.start_row;
-    }
-    if (p.factor) g.factor = p.factor + row;
+    Group g = group_of(p, vector, row, next);
     if (p.ahead && vectors * kParts > 1) {
       g.fetch = p.ahead->at();
       g.fetch_step = p.ahead->step();
       p.ahead->move(g.depth);
     }
-    g.depth > 0 ? kernels[next - row - 1](g) : write_start(g, next - row, vectors * kWidth);
-    row = next;
+    const bool done = multiply(g, next - row);
+    // Each row alone goes through the same chain, without what it does not need.
+    for (; row < next; ++row) {
+      if (!done) multiply(group_of(p, vector, row, row + 1), 1);
+    }
   }
 }
 

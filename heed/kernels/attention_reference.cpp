@@ -83,8 +83,9 @@ double kept(const Query& q, int64_t j) {
   const Dropout& d = q.a.dropout;
   if (d.p == 0) return 1;
   const uint32_t id = q.a.sequence_ids ? q.a.sequence_ids[q.sequence] : static_cast<uint32_t>(q.sequence);
-  const Philox block = philox({static_cast<uint32_t>(q.i), static_cast<uint32_t>(j / 8), id, static_cast<uint32_t>(q.head + 1)},
-                              {static_cast<uint32_t>(d.key), static_cast<uint32_t>(d.key >> 32)});
+  const Philox block =
+      philox({static_cast<uint32_t>(q.i), static_cast<uint32_t>(j / 8), id, static_cast<uint32_t>(q.head + 1)},
+             {static_cast<uint32_t>(d.key), static_cast<uint32_t>(d.key >> 32)});
   const uint32_t word = block[static_cast<size_t>(j % 8 / 2)];
   const uint32_t half = j % 2 ? word >> 16 : word & 0xFFFF;
   return half >= std::lround(static_cast<double>(d.p) * 65536) ? 1 / (1 - static_cast<double>(d.p)) : 0;
@@ -128,7 +129,8 @@ void attention_reference(const Attention& a, const AttentionForward& f) {
       out[c] = static_cast<float>(sum);
     }
     if (!f.softmax) return;
-    f.softmax[(q.q_row + q.i) * a.heads + q.head] = {static_cast<float>(w.largest / std::log(2.0)), static_cast<float>(w.sum)};
+    f.softmax[(q.q_row + q.i) * a.heads + q.head] = {static_cast<float>(w.largest / std::log(2.0)),
+                                                     static_cast<float>(w.sum)};
   });
 }
 

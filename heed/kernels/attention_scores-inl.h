@@ -21,8 +21,9 @@ namespace heed::kernels::HWY_NAMESPACE {
 
 constexpr int64_t kQueryBlock = 64;  // queries of a block: four vectors
 constexpr int64_t kKeyTile = 128;    // keys of a tile; tiles start at key 0, so a row's bits know nothing else
-constexpr int64_t kInPlace = 4 * kQueryBlock;  // rows read along the depth are copied when more queries than that read them
-constexpr int64_t kAnnounced = 512;            // so many keys of the next sequence are fetched ahead: they fit in the cache
+constexpr int64_t kInPlace = 4 * kQueryBlock;  // rows read along the depth are copied when more queries read them
+constexpr int64_t kPanel = 16 * kKeyTile;      // so many keys are copied at a time: what a thread needs is bounded
+constexpr int64_t kAnnounced = 512;  // so many keys of the next sequence are fetched ahead: they fit in the cache
 constexpr int64_t kBlockVectors = kQueryBlock / kWidth;
 constexpr float kLog2e = 1.44269504f;
 constexpr float kLargest = std::numeric_limits<float>::max();
@@ -58,8 +59,9 @@ struct Tile {
 };
 
 inline Head head_of(const Attention& a, int64_t sequence, int64_t head) {
-  Head h{&a, sequence, head, head / (a.heads / a.kv_heads), a.q_offsets[sequence], a.k_offsets[sequence], 0, 0, 0, 0,
-         kLog2e, nullptr, nullptr};
+  Head h{
+      &a,     sequence, head,   head / (a.heads / a.kv_heads), a.q_offsets[sequence], a.k_offsets[sequence], 0, 0, 0, 0,
+      kLog2e, nullptr,  nullptr};
   h.nq = a.q_offsets[sequence + 1] - h.q_row;
   h.nk = a.k_offsets[sequence + 1] - h.k_row;
   h.seen = a.key_lengths ? std::clamp<int64_t>(a.key_lengths[sequence], 0, h.nk) : h.nk;
@@ -137,18 +139,27 @@ HWY_INLINE int64_t each_width(int64_t vectors, Body&& body) {
   return body(std::integral_constant<int, 1>()), 1;
 }
 
+// f(row of the tile, dead lanes of the segment's first vector) for the rows of a segment that the diagonal cuts.
+template <class F>
+HWY_INLINE void along_diagonal(const Head& h, const Block& b, const Tile& t, const Segment& g, F f) {
+  const int64_t corner = h.shift + b.first + g.vector * kWidth - t.first;
+  for (int64_t r = std::max(g.begin, corner + 1); r < g.end; ++r) f(r * b.stride() + g.vector * kWidth, r - corner);
+}
+
 // Lanes of queries before the diagonal become -inf. min, not +: what a dead lane holds never matters, even NaN.
 inline void mask_diagonal(const Head& h, const Block& b, const Tile& t, const Segment& g, float* scores) {
   static constexpr float kI = kInfinity;
   alignas(64) static constexpr float kWall[32] = {-kI, -kI, -kI, -kI, -kI, -kI, -kI, -kI, -kI, -kI, -kI,
                                                   -kI, -kI, -kI, -kI, -kI, kI,  kI,  kI,  kI,  kI,  kI,
                                                   kI,  kI,  kI,  kI,  kI,  kI,  kI,  kI,  kI,  kI};
-  const int64_t from = std::max(g.begin, h.shift + b.first + g.vector * kWidth + 1 - t.first);
-  for (int64_t r = from; r < g.end; ++r) {
-    float* s = scores + r * b.stride() + g.vector * kWidth;
-    const int64_t dead = t.first + r - h.shift - b.first - g.vector * kWidth;
-    store(min(load(s), load(kWall + kWidth - dead)), s);
-  }
+  along_diagonal(h, b, t, g, [&](int64_t at, int64_t dead) HWY_ATTR {
+    store(min(load(scores + at), load(kWall + kWidth - dead)), scores + at);
+  });
+}
+
+// They become zero: gradients of weights that are none.
+inline void clear_diagonal(const Head& h, const Block& b, const Tile& t, const Segment& g, float* tile) {
+  along_diagonal(h, b, t, g, [&](int64_t at, int64_t dead) HWY_ATTR { store_n(zero(), tile + at, dead); });
 }
 
 inline void add_line(const Head& h, const Block& b, const Tile& t, const Segment& g, float* scores) {
@@ -230,10 +241,17 @@ inline void score_tile(const Head& h, const Block& b, const Tile& t, const Score
   const Rows& k = of.keys;
   for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
     const int64_t v = g.vector * kWidth;
-    product({.rows = g.end - g.begin, .vectors = b.vectors - g.vector, .depth = h.a->D,
-             .a = k.data + (t.first + g.begin) * k.ld, .a_row = k.ld, .a_depth = 1,
-             .b = of.q_turned + v, .b_row = b.stride(),
-             .c = scores + g.begin * b.stride() + v, .c_row = b.stride(), .ahead = h.ahead});
+    product({.rows = g.end - g.begin,
+             .vectors = b.vectors - g.vector,
+             .depth = h.a->D,
+             .a = k.row(t.first + g.begin),
+             .a_row = k.ld,
+             .a_depth = 1,
+             .b = of.q_turned + v,
+             .b_row = b.stride(),
+             .c = scores + g.begin * b.stride() + v,
+             .c_row = b.stride(),
+             .ahead = h.ahead});
     if (range == Range::kFinite) {
       finish_finite(h, b, t, g, scores);
       continue;

@@ -61,9 +61,8 @@ HWY_INLINE void largest_of_segment(const Block& b, const Segment& g, const float
   const int64_t rows = g.end - g.begin;
   for (int64_t v = g.vector; v < b.vectors;) {
     const float* scores = tile + g.begin * b.stride() + v * kWidth;
-    v += each_width(b.vectors - v, [&](auto width) HWY_ATTR {
-      largest_of_rows<width()>(scores, b.stride(), rows, run.largest + v);
-    });
+    v += each_width(b.vectors - v,
+                    [&](auto width) HWY_ATTR { largest_of_rows<width()>(scores, b.stride(), rows, run.largest + v); });
   }
 }
 
@@ -88,7 +87,8 @@ inline void compare_tile(const Head& h, const Block& b, const Tile& t, const flo
 
 // A tile of scores, and the largest of each query raised to them. Queries at the ends of what floats can hold, or that
 // have seen nothing yet, which may be due to an overflow, have the tile scored again with care.
-inline void score_and_compare(const Head& h, const Block& b, const Tile& t, const Scored& of, float* scores, Running& run) {
+inline void score_and_compare(const Head& h, const Block& b, const Tile& t, const Scored& of, float* scores,
+                              Running& run) {
   for (int64_t v = 0; v < b.vectors; ++v) run.before[v] = run.largest[v];
   score_tile(h, b, t, of, scores, Range::kAny);
   compare_tile(h, b, t, scores, run);
@@ -102,7 +102,7 @@ inline void score_and_compare(const Head& h, const Block& b, const Tile& t, cons
 // Takes a tile that was scored and compared into the running softmax and leaves weights in it. correction: what the sums and
 // outputs so far are to be multiplied with, one a query. False when that is 1 for all.
 inline bool take_tile(const Head& h, const Block& b, const Tile& t, float* tile, Running& run, float* correction,
-                          bool drop) {
+                      bool drop) {
   Kept kept;
   if (drop) draw_kept(h, b, t, kept);
   F16 sum[kBlockVectors];

@@ -6,7 +6,9 @@
 #include <cmath>
 #include <limits>
 
+#include "heed/base/buffer.h"
 #include "heed/base/error.h"
+#include "heed/base/threads.h"
 #include "heed/kernels/attention_testing.h"
 
 namespace heed::kernels {
@@ -16,7 +18,8 @@ TEST(Attention, MatchesReferenceOnRandomCases) {
   for (uint64_t number = 0; number < 150; ++number) {
     const auto c = random_case(number, number % 6 == 0 ? 150 : number % 2 ? 40 : 17);
     const bool accumulate = number % 2;
-    expect_near(run(*c, Which::kFast, accumulate), run(*c, Which::kReference, accumulate), 4e-6, "case " + std::to_string(number));
+    expect_near(run(*c, Which::kFast, accumulate), run(*c, Which::kReference, accumulate), 4e-6,
+                "case " + std::to_string(number));
     if (HasFatalFailure()) return;
   }
 }
@@ -27,6 +30,35 @@ TEST(Attention, MatchesReferenceOnLongSequences) {
     c.a.causal = causal;
     expect_near(run(c, Which::kFast), run(c, Which::kReference), 1e-5, causal ? "causal" : "full");
   }
+}
+
+// More keys than a thread copies at a time, with every kind of bias.
+TEST(Attention, MatchesReferenceOverSeveralPanelsOfKeys) {
+  for (const bool causal : {false, true}) {
+    Case c({20, 140}, {4200, 2100}, {2, 1, 8, 20}, 6);
+    Random random(4);
+    c.a.causal = causal;
+    c.set_relative(random);
+    c.set_dropout(random);
+    for (const bool accumulate : {false, true}) {
+      expect_near(run(c, Which::kFast, accumulate), run(c, Which::kReference, accumulate), 1e-5,
+                  causal ? "causal" : "full");
+    }
+  }
+}
+
+// Eight threads together stay below 64 MB beside what the caller holds.
+TEST(Attention, WorkingMemoryIsBounded) {
+  Case c({300}, {16384}, {1, 1, 64, 64}, 7);
+  c.set_slopes();
+  set_num_threads(1);
+  release_unused();
+  reset_peak();
+  const int64_t before = pool_stats().peak_used;
+  run(c, Which::kFast);
+  EXPECT_LT(pool_stats().peak_used - before, int64_t{8} << 20);
+  EXPECT_LT(pool_stats().bytes_held - before, int64_t{8} << 20);
+  set_num_threads(0);
 }
 
 // One sequence, one head, nothing special.
@@ -129,8 +161,15 @@ TEST(Attention, HugeScores) {
   EXPECT_EQ(out[0], 3.0f);
   attention_weights(a, {{q.data(), 1}, {k.data(), 1}, 0, 0, 0, 1, false, weights.data()});
   EXPECT_EQ(weights, (Floats{1, 0, 0}));
-  attention_backward(a, {{q.data(), 1}, {k.data(), 1}, {v.data(), 1}, {out.data(), 1}, {dout.data(), 1}, softmax,
-                         {dq.data(), 1, false}, {dk.data(), 1, false}, {dv.data(), 1, false}});
+  attention_backward(a, {{q.data(), 1},
+                         {k.data(), 1},
+                         {v.data(), 1},
+                         {out.data(), 1},
+                         {dout.data(), 1},
+                         softmax,
+                         {dq.data(), 1, false},
+                         {dk.data(), 1, false},
+                         {dv.data(), 1, false}});
   EXPECT_EQ(dv, (Floats{2, 0, 0}));
   EXPECT_EQ(dk, (Floats{0, 0, 0}));
 }
@@ -148,7 +187,8 @@ TEST(Attention, TiesOfAnySizeShareTheWeight) {
         attention_weights(c.a, {c.heads_q(), c.heads_k(), 0, 0, 0, n, false, weights.data()});
         for (float w : weights) ASSERT_NEAR(w, 1.0 / n, 1e-6) << x << " " << sign;
         double mean = 0, dv = 0;
-        for (int j = 0; j < n; ++j) mean += c.v[static_cast<size_t>(j * c.v_ld)] / n, dv += c.dout[static_cast<size_t>(j)] / n;
+        for (int j = 0; j < n; ++j)
+          mean += c.v[static_cast<size_t>(j * c.v_ld)] / n, dv += c.dout[static_cast<size_t>(j)] / n;
         for (int i = 0; i < n; ++i) {
           ASSERT_NEAR(o.out[static_cast<size_t>(i)], mean, 1e-5) << x << " " << sign;
           ASSERT_NEAR(o.dv[static_cast<size_t>(i * c.v_ld)], dv, 1e-5) << x << " " << sign;
@@ -167,7 +207,8 @@ TEST(Attention, OnlyMinusInfinityMasks) {
       c.set_mask(random, true);
       // Everywhere, in some rows, beside keys that are masked, beside keys that are not.
       for (size_t i = 0; i < c.add.size(); ++i) {
-        const bool all = which % 3 == 0 || (which % 3 == 1 && i % 3 == 0), row = i / static_cast<size_t>(c.a.mask.stride_row) % 2;
+        const bool all = which % 3 == 0 || (which % 3 == 1 && i % 3 == 0),
+                   row = i / static_cast<size_t>(c.a.mask.stride_row) % 2;
         if (all || row) c.add[i] = std::isinf(c.add[i]) && which % 3 == 2 ? -kInf : value;
       }
       c.a.causal = which >= 3;
@@ -219,7 +260,8 @@ TEST(Attention, WeightsAreThoseOfTheRun) {
           double sum = 0, total = 0;
           for (int64_t j = 0; j < c->nk(s); ++j) {
             const int64_t kv = head / (a.heads / a.kv_heads);
-            const float* value = &c->v[static_cast<size_t>((c->k_offsets[static_cast<size_t>(s)] + j) * c->v_ld + kv * a.Dv)];
+            const float* value =
+                &c->v[static_cast<size_t>((c->k_offsets[static_cast<size_t>(s)] + j) * c->v_ld + kv * a.Dv)];
             sum += static_cast<double>(weights[static_cast<size_t>(i * c->nk(s) + j)]) * value[d];
             total += std::exp(static_cast<double>(scores[static_cast<size_t>(i * c->nk(s) + j)]));
           }
@@ -239,8 +281,15 @@ TEST(Attention, GradientsThatAreNotWanted) {
   for (int which = 0; which < 3; ++which) {
     Floats got[3] = {Floats(all.dq.size(), 0.5f), Floats(all.dk.size(), 0.5f), Floats(all.dv.size(), 0.5f)};
     const auto out_of = [&](int i, int64_t ld) { return HeadsOut{i == which ? got[i].data() : nullptr, ld, false}; };
-    attention_backward(c.a, {c.heads_q(), c.heads_k(), c.heads_v(), {all.out.data(), c.out_ld()}, {c.dout.data(), c.out_ld()},
-                             all.softmax.data(), out_of(0, c.q_ld), out_of(1, c.k_ld), out_of(2, c.v_ld)});
+    attention_backward(c.a, {c.heads_q(),
+                             c.heads_k(),
+                             c.heads_v(),
+                             {all.out.data(), c.out_ld()},
+                             {c.dout.data(), c.out_ld()},
+                             all.softmax.data(),
+                             out_of(0, c.q_ld),
+                             out_of(1, c.k_ld),
+                             out_of(2, c.v_ld)});
     EXPECT_TRUE(same_bits(got[which], which == 0 ? all.dq : which == 1 ? all.dk : all.dv)) << which;
   }
 }

@@ -70,7 +70,8 @@ struct Case {
 
   // Options, each drawn from the case's own stream.
   void set_key_lengths(Random& random) {
-    for (int64_t s = 0; s < a.sequences; ++s) key_lengths.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(nk(s)) + 1)));
+    for (int64_t s = 0; s < a.sequences; ++s)
+      key_lengths.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(nk(s)) + 1)));
     a.key_lengths = key_lengths.data();
   }
   void set_mask(Random& random, bool additive) {
@@ -124,9 +125,16 @@ inline Outputs run(const Case& c, Which which, bool accumulate = false) {
   o.drelative.assign(static_cast<size_t>(a.relative ? a.relative_count * a.heads : 0), 0.5f);
   const AttentionForward f{c.heads_q(), c.heads_k(), c.heads_v(), o.out.data(), c.out_ld(), o.softmax.data()};
   which == Which::kFast ? attention(a, f) : attention_reference(a, f);
-  const AttentionBackward b{f.q, f.k, f.v, {o.out.data(), c.out_ld()}, {c.dout.data(), c.out_ld()}, o.softmax.data(),
-                            {o.dq.data(), c.q_ld, accumulate}, {o.dk.data(), c.k_ld, accumulate},
-                            {o.dv.data(), c.v_ld, accumulate}, a.relative ? o.drelative.data() : nullptr};
+  const AttentionBackward b{f.q,
+                            f.k,
+                            f.v,
+                            {o.out.data(), c.out_ld()},
+                            {c.dout.data(), c.out_ld()},
+                            o.softmax.data(),
+                            {o.dq.data(), c.q_ld, accumulate},
+                            {o.dk.data(), c.k_ld, accumulate},
+                            {o.dv.data(), c.v_ld, accumulate},
+                            a.relative ? o.drelative.data() : nullptr};
   which == Which::kFast ? attention_backward(a, b) : attention_backward_reference(a, b);
   return o;
 }
@@ -137,7 +145,8 @@ inline void expect_near(const Floats& got, const Floats& expected, double tolera
   for (float x : expected) largest = std::isfinite(x) ? std::max(largest, std::fabs(static_cast<double>(x))) : largest;
   for (size_t i = 0; i < got.size(); ++i) {
     if (got[i] == expected[i]) continue;  // also both -inf
-    ASSERT_LE(std::fabs(static_cast<double>(got[i]) - expected[i]), tolerance * largest) << what << " at " << i << ": " << got[i] << " " << expected[i];
+    ASSERT_LE(std::fabs(static_cast<double>(got[i]) - expected[i]), tolerance * largest)
+        << what << " at " << i << ": " << got[i] << " " << expected[i];
   }
 }
 
@@ -184,7 +193,8 @@ inline std::unique_ptr<Case> random_case(uint64_t number, int longest) {
   constexpr int64_t kSizes[] = {1, 3, 7, 16, 20, 32, 40, 64, 80, 128};
   const int64_t kv_heads = 1 + below(3), heads = kv_heads * (1 + below(3));
   const int64_t D = kSizes[below(10)];
-  auto c = std::make_unique<Case>(nq, nk, std::vector<int64_t>{heads, kv_heads, D, below(2) ? D : kSizes[below(10)]}, number);
+  auto c = std::make_unique<Case>(nq, nk, std::vector<int64_t>{heads, kv_heads, D, below(2) ? D : kSizes[below(10)]},
+                                  number);
   c->a.causal = below(2);
   if (below(4) == 0) c->set_key_lengths(random);
   if (below(4) == 0) c->set_mask(random, false);

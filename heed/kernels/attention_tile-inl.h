@@ -62,10 +62,11 @@ struct TileProduct {
   int64_t b_row;
   float* c;
   int64_t c_row;
-  const float* start = nullptr;   // what the chains start at, rows like C's; null: zero
+  const float* start = nullptr;  // what the chains start at, rows like C's; null: zero
   int64_t start_row = 0;
   const float* factor = nullptr;  // one a row, multiplied into the finished sums; or null
-  // Row r needs only the depths in [r + begin, r + end): what lies outside is zero in A as far as it is read.
+  // Row r needs only the depths in [r + begin, r + end): what lies outside is zero in A as far as it is read, and
+  // where B is not finite there it is not read at all.
   int64_t begin = -(int64_t{1} << 40), end = int64_t{1} << 40;
   Ahead* ahead = nullptr;  // fetched from along the way
 };
@@ -99,6 +100,8 @@ HWY_INLINE F16 exp2_nonpositive(F16 x) {
 struct Rows {
   const float* data;
   int64_t ld, rows, columns;
+  int64_t first = 0;  // the number of the first row
+  const float* row(int64_t number) const { return data + (number - first) * ld; }
 };
 
 #if HWY_TARGET == HWY_SCALAR
@@ -181,7 +184,7 @@ inline Rows rows_for_product(const Rows& from, int64_t readers, float* room) {
   if (from.columns % kWidth == 0 && readers <= 16) return from;
   const int64_t ld = round_up(from.columns, kWidth);
   copy_rows(from, room, ld);
-  return {room, ld, from.rows, from.columns};
+  return {room, ld, from.rows, from.columns, from.first};
 }
 
 // to (+)= from; from has rows of whole vectors.

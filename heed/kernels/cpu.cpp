@@ -40,9 +40,12 @@ bool has_native_bf16() {
 
 std::string isa_name() {
   switch (isa()) {
-    case Isa::kAvx512: return "AVX-512";
-    case Isa::kAvx2: return "AVX2";
-    case Isa::kBaseline: break;
+    case Isa::kAvx512:
+      return "AVX-512";
+    case Isa::kAvx2:
+      return "AVX2";
+    case Isa::kBaseline:
+      break;
   }
   return "baseline";
 }

@@ -1,10 +1,10 @@
 #include "heed/kernels/dropout.h"
 
+#include <hwy/cache_control.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-
-#include <hwy/cache_control.h>
 
 #include "heed/base/threads.h"
 #undef HWY_TARGET_INCLUDE
@@ -50,7 +50,8 @@ inline Drawing drawing_of(const Dropout& dropout) {
 }
 
 // The two mask words of columns [128 g, 128 g + 128) of the row (sequence, position).
-HWY_INLINE void group_bits(uint64_t* two_words, int64_t group, uint32_t position, uint32_t sequence, const Drawing& drawing) {
+HWY_INLINE void group_bits(uint64_t* two_words, int64_t group, uint32_t position, uint32_t sequence,
+                           const Drawing& drawing) {
   const TagU32 d;
   const Philox16 random = philox16(static_cast<uint32_t>(group * 16), position, sequence, 0, drawing.keys);
   uint64_t bits[4];
@@ -69,7 +70,8 @@ HWY_INLINE void group_bits(uint64_t* two_words, int64_t group, uint32_t position
 // The bits of one row; those past its end are 0. then(c, n) follows for its columns [c, c + n), n <= 128, as soon as
 // their bits are there.
 template <class Then>
-HWY_INLINE void row_bits(uint64_t* keep, uint32_t position, uint32_t sequence, int64_t C, const Drawing& drawing, Then then) {
+HWY_INLINE void row_bits(uint64_t* keep, uint32_t position, uint32_t sequence, int64_t C, const Drawing& drawing,
+                         Then then) {
   const int64_t words = mask_words(C);
   for (int64_t c = 0; c < C; c += kGroup) {
     const int64_t group = c / kGroup, n = std::min(kGroup, C - c);

@@ -28,20 +28,23 @@ void dropout_mask_reference(uint64_t* keep, const RowIds& ids, int64_t T, int64_
 
 // y = keep ? x / (1 - p) : 0, for the forward and, with gradients, the backward. May work in place.
 void apply_mask(float* y, const float* x, const uint64_t* keep, int64_t T, int64_t C, float p, bool accumulate);
-void apply_mask_reference(float* y, const float* x, const uint64_t* keep, int64_t T, int64_t C, float p, bool accumulate);
+void apply_mask_reference(float* y, const float* x, const uint64_t* keep, int64_t T, int64_t C, float p,
+                          bool accumulate);
 
 // The same in place on a tile of a (T, C) matrix whose mask exists, on one thread: for products' finishing.
 struct MaskedTile {
   float* x;
   int64_t ld;
-  const uint64_t* keep;  // of the whole matrix
+  const uint64_t* keep;                   // of the whole matrix
   int64_t C, row, column, rows, columns;  // column % 16 == 0
   float p;
 };
 void apply_mask_tile(const MaskedTile& tile);
 
 // y = x + dropout(f) in one pass; the bits it drew are left in keep.   x, f, y: (T, C)
-void residual_dropout(float* y, uint64_t* keep, const float* x, const float* f, const RowIds& ids, int64_t T, int64_t C, const Dropout& dropout);
-void residual_dropout_reference(float* y, uint64_t* keep, const float* x, const float* f, const RowIds& ids, int64_t T, int64_t C, const Dropout& dropout);
+void residual_dropout(float* y, uint64_t* keep, const float* x, const float* f, const RowIds& ids, int64_t T, int64_t C,
+                      const Dropout& dropout);
+void residual_dropout_reference(float* y, uint64_t* keep, const float* x, const float* f, const RowIds& ids, int64_t T,
+                                int64_t C, const Dropout& dropout);
 
 }  // namespace heed::kernels

@@ -32,7 +32,8 @@ void dropout_mask_reference(uint64_t* keep, const RowIds& ids, int64_t T, int64_
   }
 }
 
-void apply_mask_reference(float* y, const float* x, const uint64_t* keep, int64_t T, int64_t C, float p, bool accumulate) {
+void apply_mask_reference(float* y, const float* x, const uint64_t* keep, int64_t T, int64_t C, float p,
+                          bool accumulate) {
   for (int64_t t = 0; t < T; ++t) {
     for (int64_t c = 0; c < C; ++c) {
       const float v = stays(keep + t * mask_words(C), c) ? x[t * C + c] * scale_of(p) : 0;

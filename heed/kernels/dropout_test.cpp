@@ -65,9 +65,11 @@ TEST(Dropout, ARowDependsOnItsIdsAlone) {
   Ids one(1);
   one.sequence = {ids.sequence[17]};
   one.position = {ids.position[17]};
-  EXPECT_EQ(mask(dropout_mask, one, 1, C, dropout), Bits(all.begin() + 17 * mask_words(C), all.begin() + 18 * mask_words(C)));
+  EXPECT_EQ(mask(dropout_mask, one, 1, C, dropout),
+            Bits(all.begin() + 17 * mask_words(C), all.begin() + 18 * mask_words(C)));
   std::set<Bits> different;
-  for (int64_t t = 0; t < 30; ++t) different.insert(Bits(all.begin() + t * mask_words(C), all.begin() + (t + 1) * mask_words(C)));
+  for (int64_t t = 0; t < 30; ++t)
+    different.insert(Bits(all.begin() + t * mask_words(C), all.begin() + (t + 1) * mask_words(C)));
   EXPECT_EQ(different.size(), 30u);
 }
 
@@ -83,7 +85,8 @@ TEST(Dropout, KeysDiffer) {
 
 TEST(Dropout, ApplyAndResidualAgreeWithTheReference) {
   on_every_target([] {
-    for (const auto& [T, C] : {std::pair<int64_t, int64_t>{0, 8}, {3, 0}, {1, 1}, {5, 63}, {9, 64}, {40, 129}, {300, 70}}) {
+    for (const auto& [T, C] :
+         {std::pair<int64_t, int64_t>{0, 8}, {3, 0}, {1, 1}, {5, 63}, {9, 64}, {40, 129}, {300, 70}}) {
       const Ids ids(T);
       const Floats x = random_floats(T * C, 1), f = random_floats(T * C, 2);
       for (const float p : {0.0f, 0.1f, 1.0f}) {
@@ -91,7 +94,8 @@ TEST(Dropout, ApplyAndResidualAgreeWithTheReference) {
         Bits keep(static_cast<size_t>(T * mask_words(C))), expected_keep = keep;
         Guarded y(T * C), expected(T * C);
         residual_dropout(y.data(), keep.data(), x.data(), f.data(), ids.rows(), T, C, dropout);
-        residual_dropout_reference(expected.data(), expected_keep.data(), x.data(), f.data(), ids.rows(), T, C, dropout);
+        residual_dropout_reference(expected.data(), expected_keep.data(), x.data(), f.data(), ids.rows(), T, C,
+                                   dropout);
         EXPECT_EQ(keep, expected_keep);
         expect_same_bits(y.values(), expected.values());
         for (const bool accumulate : {false, true}) {

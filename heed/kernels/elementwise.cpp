@@ -43,15 +43,15 @@ void multiply_all(float* y, const float* a, const float* b, int64_t n) {
 }
 
 void multiply_accumulate_all(float* y, const float* a, const float* b, int64_t n) {
-  over(n, [=](int64_t i, auto lanes) HWY_ATTR {
-    store(fma(load(a + i, lanes), load(b + i, lanes), load(y + i, lanes)), y + i, lanes);
-  });
+  over(n, [=](int64_t i, auto lanes)
+              HWY_ATTR { store(fma(load(a + i, lanes), load(b + i, lanes), load(y + i, lanes)), y + i, lanes); });
 }
 
 void scale_all(float* y, const float* x, float alpha, int64_t n, bool accumulate) {
   const F16 by = set(alpha);
   if (accumulate) {
-    over(n, [=](int64_t i, auto lanes) HWY_ATTR { store(fma(by, load(x + i, lanes), load(y + i, lanes)), y + i, lanes); });
+    over(n,
+         [=](int64_t i, auto lanes) HWY_ATTR { store(fma(by, load(x + i, lanes), load(y + i, lanes)), y + i, lanes); });
   } else {
     over(n, [=](int64_t i, auto lanes) HWY_ATTR { store(by * load(x + i, lanes), y + i, lanes); });
   }
@@ -86,13 +86,13 @@ void sum_rows_all(float* y, const float* x, int64_t ld, int64_t T, int64_t C) {
   parallel_for(pieces * blocks, T * C <= kGrain ? pieces * blocks : 1, [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t i = begin; i < end; ++i) {
       const int64_t t = i / blocks * kRows, c = i % blocks * kColumns;
-      sum_piece(partial.data() + i / blocks * C + c, x + t * ld + c, ld, std::min(kRows, T - t), std::min(kColumns, C - c));
+      sum_piece(partial.data() + i / blocks * C + c, x + t * ld + c, ld, std::min(kRows, T - t),
+                std::min(kColumns, C - c));
     }
   });
   for (int64_t p = 0; p < pieces; ++p) {
-    by_sixteen(C, [&](int64_t i, auto lanes) HWY_ATTR {
-      store(load(y + i, lanes) + load(partial.data() + p * C + i, lanes), y + i, lanes);
-    });
+    by_sixteen(C, [&](int64_t i, auto lanes)
+                      HWY_ATTR { store(load(y + i, lanes) + load(partial.data() + p * C + i, lanes), y + i, lanes); });
   }
 }
 

@@ -46,7 +46,8 @@ Floats row_sums(const Floats& x, int64_t ld, int64_t T, int64_t C) {
 
 TEST(Elementwise, SumsOfRows) {
   on_every_target([] {
-    for (const auto& [T, C] : {std::pair<int64_t, int64_t>{0, 3}, {3, 0}, {1, 1}, {5, 7}, {128, 16}, {129, 65}, {300, 600}, {1000, 33}}) {
+    for (const auto& [T, C] :
+         {std::pair<int64_t, int64_t>{0, 3}, {3, 0}, {1, 1}, {5, 7}, {128, 16}, {129, 65}, {300, 600}, {1000, 33}}) {
       const int64_t ld = C + 2;
       const Floats x = random_floats(T * ld, 1);
       Floats expected = random_floats(C, 9);

@@ -23,9 +23,8 @@ void embedding_rows(float* y, const Embedding& e) {
       float* to = y + t * C;
       if (e.positions) {
         const float* position = e.positions + static_cast<int64_t>(e.position_of_row[t]) * C;
-        by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
-          store(fma(by, load(row + i, lanes), load(position + i, lanes)), to + i, lanes);
-        });
+        by_sixteen(C, [=](int64_t i, auto lanes)
+                          HWY_ATTR { store(fma(by, load(row + i, lanes), load(position + i, lanes)), to + i, lanes); });
       } else {
         by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR { store(by * load(row + i, lanes), to + i, lanes); });
       }
@@ -76,7 +75,8 @@ HWY_EXPORT(embedding_backward_ids);
 void embedding(float* y, const Embedding& e) { HWY_DYNAMIC_DISPATCH(embedding_rows)(y, e); }
 
 // A counting sort brings the tokens of an id together in the order of t; each id is then one thread's.
-void embedding_backward(float* dtable, const float* dy, const int32_t* ids, int64_t T, int64_t C, int64_t V, float scale) {
+void embedding_backward(float* dtable, const float* dy, const int32_t* ids, int64_t T, int64_t C, int64_t V,
+                        float scale) {
   if (T <= 0 || C <= 0) return;
   const Scratch<int32_t> first(V + 2), sorted(T), used(std::min(T, V));
   std::fill(first.data(), first.data() + V + 2, 0);
@@ -88,7 +88,8 @@ void embedding_backward(float* dtable, const float* dy, const int32_t* ids, int6
   }
   // first[v + 1] is where id v starts; filling moves it to where v + 1 starts.
   for (int64_t t = 0; t < T; ++t) sorted[first[ids[t] + 1]++] = static_cast<int32_t>(t);
-  HWY_DYNAMIC_DISPATCH(embedding_backward_ids)(dtable, dy, sorted.data(), first.data(), used.data(), used_count, C, scale);
+  HWY_DYNAMIC_DISPATCH(embedding_backward_ids)
+  (dtable, dy, sorted.data(), first.data(), used.data(), used_count, C, scale);
 }
 
 }  // namespace heed::kernels

@@ -11,14 +11,16 @@ struct Embedding {
   const float* table;
   const int32_t* ids;
   float scale = 1;
-  const float* positions = nullptr;         // (P, C)
+  const float* positions = nullptr;           // (P, C)
   const uint32_t* position_of_row = nullptr;  // (T), each < P
 };
 void embedding(float* y, const Embedding& e);
 void embedding_reference(float* y, const Embedding& e);
 
 // dtable[id] += scale * dy, each row's tokens added in the order of t whatever the number of threads.
-void embedding_backward(float* dtable, const float* dy, const int32_t* ids, int64_t T, int64_t C, int64_t V, float scale);
-void embedding_backward_reference(float* dtable, const float* dy, const int32_t* ids, int64_t T, int64_t C, int64_t V, float scale);
+void embedding_backward(float* dtable, const float* dy, const int32_t* ids, int64_t T, int64_t C, int64_t V,
+                        float scale);
+void embedding_backward_reference(float* dtable, const float* dy, const int32_t* ids, int64_t T, int64_t C, int64_t V,
+                                  float scale);
 
 }  // namespace heed::kernels

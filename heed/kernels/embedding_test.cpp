@@ -18,7 +18,8 @@ std::vector<int32_t> random_ids(int64_t T, int64_t V, uint64_t seed) {
 struct Shape {
   int64_t T, C, V;
 };
-const std::vector<Shape> kShapes = {{0, 4, 3}, {1, 1, 1}, {5, 3, 2}, {40, 16, 9}, {33, 17, 50}, {200, 64, 30}, {300, 100, 7}, {64, 130, 5000}};
+const std::vector<Shape> kShapes = {{0, 4, 3},    {1, 1, 1},     {5, 3, 2},     {40, 16, 9},
+                                    {33, 17, 50}, {200, 64, 30}, {300, 100, 7}, {64, 130, 5000}};
 
 TEST(Embedding, AgreesWithItsReference) {
   on_every_target([] {
@@ -56,7 +57,8 @@ TEST(Embedding, BackwardAgreesWithItsReference) {
     for (const Shape& s : kShapes) {
       const std::vector<int32_t> ids = random_ids(s.T, s.V, 4);
       const Floats dy = random_floats(s.T * s.C, 5), before = random_floats(s.V * s.C, 6);
-      expect_close(backward(embedding_backward, before, dy, ids, s), backward(embedding_backward_reference, before, dy, ids, s), 5e-6);
+      expect_close(backward(embedding_backward, before, dy, ids, s),
+                   backward(embedding_backward_reference, before, dy, ids, s), 5e-6);
     }
   });
 }

@@ -30,12 +30,12 @@ struct Plan {
 };
 
 constexpr int64_t kBlockK = 256, kWholeK = 384;
-constexpr int64_t kPanelRows = 192;                    // that find b packed
-constexpr int64_t kAloneFloats = 128 << 10;            // of a at least, where a panel packs b for itself
-constexpr int64_t kPackedFloats = int64_t{8} << 20;    // of b at most
-constexpr int64_t kGroupStrips = 512 / kStrip;         // whose outputs stay in L2 from one block of k to the next
-constexpr int64_t kWorthThreads = int64_t{1} << 20;    // multiply-adds: a few microseconds
-constexpr int64_t kWorthPacking = 16 * kNative;        // columns: sixteen multiply-adds an element packed
+constexpr int64_t kPanelRows = 192;                  // that find b packed
+constexpr int64_t kAloneFloats = 128 << 10;          // of a at least, where a panel packs b for itself
+constexpr int64_t kPackedFloats = int64_t{8} << 20;  // of b at most
+constexpr int64_t kGroupStrips = 512 / kStrip;       // whose outputs stay in L2 from one block of k to the next
+constexpr int64_t kWorthThreads = int64_t{1} << 20;  // multiply-adds: a few microseconds
+constexpr int64_t kWorthPacking = 16 * kNative;      // columns: sixteen multiply-adds an element packed
 
 // More items for more threads, about two each. Columns are cut where every panel would pack b anew; rows where b is
 // packed for all; else the longer side.
@@ -118,7 +118,8 @@ class Product {
     item.first_strip = groups.begin(group), item.last_strip = groups.begin(group + 1);
     const Scratch<float> own_b(plan_.packed_b ? 0 : kStrip * words(plan_.k_block));
     const int64_t a_floats = Numbers::kPacksA ? item.rows * words(plan_.k_block)
-                             : plan_.packed_a ? pieces(item.rows, kRows) * kRows * plan_.k_block : 0;
+                             : plan_.packed_a ? pieces(item.rows, kRows) * kRows * plan_.k_block
+                                              : 0;
     const Scratch<float> own_a(a_floats);
     item.a = own_a.data(), item.b = own_b.data();
     for (int64_t k = 0; k == 0 || k < g_.K; k += plan_.k_block) {

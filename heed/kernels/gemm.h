@@ -26,11 +26,11 @@ struct Tile {
 
 struct Gemm {
   int64_t M, N, K;
-  Operand a, b;                // (M, K), (K, N)
-  float* c;                    // (M, N)
+  Operand a, b;  // (M, K), (K, N)
+  float* c;      // (M, N)
   int64_t ldc;
-  bool accumulate = false;     // the chain starts at c
-  const float* bias = nullptr; // (N): the chain starts at the bias
+  bool accumulate = false;      // the chain starts at c
+  const float* bias = nullptr;  // (N): the chain starts at the bias
   const FunctionRef<void(const Tile&)>* finish = nullptr;
   Precision precision = Precision::kF32;
 };

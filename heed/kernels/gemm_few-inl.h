@@ -60,7 +60,8 @@ HWY_INLINE void few_rows_block(const Gemm& g, int64_t column, int64_t columns) {
 // 1..kFewRows rows of a that is not transposed, b transposed.
 inline void gemm_few_rows(const Gemm& g) {
   using Block = void (*)(const Gemm&, int64_t, int64_t);
-  static constexpr Block kBlocks[kFewRows] = {few_rows_block<1>, few_rows_block<2>, few_rows_block<3>, few_rows_block<4>};
+  static constexpr Block kBlocks[kFewRows] = {few_rows_block<1>, few_rows_block<2>, few_rows_block<3>,
+                                              few_rows_block<4>};
   // A chunk is worth a thread when it reads a few hundred kilobytes of weights.
   const int64_t grain = std::max<int64_t>(64, (int64_t{1} << 17) / std::max<int64_t>(1, g.K) / 64 * 64);
   parallel_for(g.N, grain, [&](int64_t begin, int64_t end) {

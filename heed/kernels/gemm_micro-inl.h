@@ -31,11 +31,11 @@ constexpr int kStrip = kVectors * kNative;
 // `tiles` tiles below each other, of the same rows each, against one strip of b.
 struct MicroTiles {
   int64_t tiles, k;
-  const float* a;  // element (r, k) at a[r * a_row + k] by rows, at a[k * a_step + r] by columns
+  const float* a;                 // element (r, k) at a[r * a_row + k] by rows, at a[k * a_step + r] by columns
   int64_t a_row, a_step, a_tile;  // from tile to tile by a_tile
-  const float* b;  // kStrip floats of step k at b + k * b_step
+  const float* b;                 // kStrip floats of step k at b + k * b_step
   int64_t b_step;
-  float* b_copy;  // where given, what is read of b is left here packed for the tiles that follow
+  float* b_copy;       // where given, what is read of b is left here packed for the tiles that follow
   const float* start;  // what the chains start with: row r at start + r * start_ld
   int64_t start_ld;
   float* c;
@@ -83,7 +83,8 @@ struct Bf16Step {
     const auto upper = [&](Native x) HEED_INLINED {
       return hn::BitCast(Tag(), hn::And(hn::BitCast(bits, x), hn::Set(bits, 0xFFFF0000u)));
     };
-    const auto lower = [&](Native x) HEED_INLINED { return hn::BitCast(Tag(), hn::ShiftLeft<16>(hn::BitCast(bits, x))); };
+    const auto lower = [&](Native x)
+                           HEED_INLINED { return hn::BitCast(Tag(), hn::ShiftLeft<16>(hn::BitCast(bits, x))); };
     return hn::MulAdd(lower(a), lower(b), hn::MulAdd(upper(a), upper(b), sum));
   }
 };
@@ -113,9 +114,8 @@ HWY_INLINE void micro_step(Registers& acc, Registers& b, ElementOfA element) {
 template <class Step, int R, int NV, bool kByRows, bool kCopy>
 HWY_INLINE void micro_tile(const MicroTiles& t) {
   Registers acc;
-  unrolled<R * NV>([&](auto i) HEED_INLINED {
-    at<i>(acc) = hn::LoadU(Tag(), t.start + i / NV * t.start_ld + i % NV * kNative);
-  });
+  unrolled<R * NV>(
+      [&](auto i) HEED_INLINED { at<i>(acc) = hn::LoadU(Tag(), t.start + i / NV * t.start_ld + i % NV * kNative); });
   const float* HWY_RESTRICT b = t.b;
   const int64_t b_step = t.b_step;
   [[maybe_unused]] float* HWY_RESTRICT copy = t.b_copy;
@@ -156,7 +156,8 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
     const auto step = [&](int u) HEED_INLINED {
       Registers bv;
       next_b(bv);
-      micro_step<Step, R, NV>(acc, bv, [&](int r) HEED_INLINED { return r < 3 ? low[r * a_row + u] : high[(r - 3) * a_row + u]; });
+      micro_step<Step, R, NV>(
+          acc, bv, [&](int r) HEED_INLINED { return r < 3 ? low[r * a_row + u] : high[(r - 3) * a_row + u]; });
     };
     const auto advance = [&](int steps) HEED_INLINED {
       low += steps;
@@ -189,9 +190,8 @@ HWY_INLINE void micro_tile(const MicroTiles& t) {
     };
     all_steps([&]() HEED_INLINED { unrolled<4>(step); }, [&]() HEED_INLINED { step(0); }, [](int) HEED_INLINED {});
   }
-  unrolled<R * NV>([&](auto i) HEED_INLINED {
-    hn::StoreU(at<i>(acc), Tag(), t.c + i / NV * t.ldc + i % NV * kNative);
-  });
+  unrolled<R * NV>([&](auto i)
+                       HEED_INLINED { hn::StoreU(at<i>(acc), Tag(), t.c + i / NV * t.ldc + i % NV * kNative); });
 }
 
 // Leaves t pointing behind the last tile.

@@ -134,7 +134,8 @@ HWY_INLINE void pack_pairs(float* HWY_RESTRICT out, const float* HWY_RESTRICT x,
   }
 }
 // out[i] = (x[i], y[i]) for n numbers of each.
-HWY_INLINE void pack_two_rows(float* HWY_RESTRICT out, const float* HWY_RESTRICT x, const float* HWY_RESTRICT y, int64_t n) {
+HWY_INLINE void pack_two_rows(float* HWY_RESTRICT out, const float* HWY_RESTRICT x, const float* HWY_RESTRICT y,
+                              int64_t n) {
   by_sixteen(n, [=](int64_t i, auto lanes) HWY_ATTR {
     const F16 second = y ? load(y + i, lanes) : zero();
     store(each(load(x + i, lanes), second, [](Native a, Native b) HWY_ATTR { return pair(a, b); }), out + i, lanes);

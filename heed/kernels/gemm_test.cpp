@@ -140,9 +140,9 @@ TEST(Gemm, Bf16RoundsItsInputs) {
 }
 
 TEST(Gemm, BitsDoNotDependOnThreadsOrTargets) {
-  for (const Case& c : {Case{700, 100, 300, false, true, false, true}, Case{50, 700, 600}, Case{130, 70, 900, true, false, true},
-                        Case{400, 1100, 70, true, false, true},
-                        Case{130, 70, 900, false, true, true, false, 0, Precision::kBf16}}) {
+  for (const Case& c :
+       {Case{700, 100, 300, false, true, false, true}, Case{50, 700, 600}, Case{130, 70, 900, true, false, true},
+        Case{400, 1100, 70, true, false, true}, Case{130, 70, 900, false, true, true, false, 0, Precision::kBf16}}) {
     SCOPED_TRACE(c);
     testing::expect_same_everywhere([&] { return c.run(gemm); });
   }
@@ -158,7 +158,8 @@ TEST(Gemm, BitsDoNotDependOnNeighbours) {
       if (row + rows > c.M) continue;
       Floats part(static_cast<size_t>(rows * c.N));
       gemm({rows, c.N, c.K, {a.data() + row * c.K, c.K}, {b.data(), c.K, true}, part.data(), c.N});
-      EXPECT_EQ(std::memcmp(part.data(), whole.data() + row * c.N, part.size() * sizeof(float)), 0) << row << "+" << rows;
+      EXPECT_EQ(std::memcmp(part.data(), whole.data() + row * c.N, part.size() * sizeof(float)), 0)
+          << row << "+" << rows;
     }
   }
 }

@@ -54,9 +54,8 @@ HWY_INLINE void loss_row(const VocabularyLoss& l, int64_t t, float* z, bool grad
                                          store(e, z + i, lanes);
                                          return e;
                                        })
-                              : sum_of(V, [=](int64_t i, auto lanes) HWY_ATTR {
-                                  return exp(load(z + i, lanes, minus_infinity) - shift);
-                                });
+                              : sum_of(V, [=](int64_t i, auto lanes)
+                                              HWY_ATTR { return exp(load(z + i, lanes, minus_infinity) - shift); });
   const double sum_exp = sum(total), log_sum = std::log(sum_exp), eps = l.smoothing;
   const double nll = log_sum - at_target;
   const double mean_log_p = found.sum / static_cast<double>(V) - found.top - log_sum;

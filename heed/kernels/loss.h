@@ -11,20 +11,20 @@ namespace heed::kernels {
 // loss_t = -(1 - eps) log p[target] - eps / V * sum_v log p[v];  rows with target < 0 are ignored.
 struct VocabularyLoss {
   int64_t T, C, V;
-  const float* x;           // (T, C)
-  Operand weight;           // (C, V): tied embeddings (V, C) are a transposed operand
-  const float* bias;        // (V) or null
-  const int32_t* targets;   // (T)
+  const float* x;          // (T, C)
+  Operand weight;          // (C, V): tied embeddings (V, C) are a transposed operand
+  const float* bias;       // (V) or null
+  const int32_t* targets;  // (T)
   float smoothing = 0;
   Precision precision = Precision::kF32;
   // Results. Gradients are those of grad_scale * sum_t loss_t; each may be null.
-  float* row_loss;          // (T) smoothed loss
-  float* row_nll;           // (T) plain -log p[target]
+  float* row_loss;  // (T) smoothed loss
+  float* row_nll;   // (T) plain -log p[target]
   float grad_scale = 1;
-  float* dx = nullptr;      // (T, C), written
-  float* dweight = nullptr; // laid out as weight
+  float* dx = nullptr;       // (T, C), written
+  float* dweight = nullptr;  // laid out as weight
   float* dbias = nullptr;
-  bool accumulate = true;   // dweight and dbias are added to; else written
+  bool accumulate = true;  // dweight and dbias are added to; else written
 };
 void vocabulary_loss(const VocabularyLoss& l);
 void vocabulary_loss_reference(const VocabularyLoss& l);

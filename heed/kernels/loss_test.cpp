@@ -26,7 +26,8 @@ struct Case {
     Floats loss, nll, dx, dweight, dbias;
     Floats all() const {
       Floats joined;
-      for (const Floats* part : {&loss, &nll, &dx, &dweight, &dbias}) joined.insert(joined.end(), part->begin(), part->end());
+      for (const Floats* part : {&loss, &nll, &dx, &dweight, &dbias})
+        joined.insert(joined.end(), part->begin(), part->end());
       return joined;
     }
   };
@@ -41,8 +42,8 @@ struct Case {
       const bool ignore = ignored && random.below(3) == 0;
       targets.push_back(ignore ? -1 : static_cast<int32_t>(random.below(static_cast<uint64_t>(V))));
     }
-    Result r{Floats(static_cast<size_t>(T), 7.0f), Floats(static_cast<size_t>(T), 7.0f), Floats(static_cast<size_t>(T * C), 7.0f),
-             random_floats(weights, 6), random_floats(V, 7)};
+    Result r{Floats(static_cast<size_t>(T), 7.0f), Floats(static_cast<size_t>(T), 7.0f),
+             Floats(static_cast<size_t>(T * C), 7.0f), random_floats(weights, 6), random_floats(V, 7)};
     VocabularyLoss l{};
     l.T = T, l.C = C, l.V = V;
     l.x = x.data(), l.weight = {weight.data(), ld, tied}, l.bias = with_bias ? bias.data() : nullptr;
@@ -60,7 +61,8 @@ struct Case {
 
 void check_one(const Case& c) {
   SCOPED_TRACE(::testing::Message() << c.T << "x" << c.C << "x" << c.V << " tied " << c.tied << " bias " << c.with_bias
-                                    << " ignored " << c.ignored << " smoothing " << c.smoothing << " accumulate " << c.accumulate);
+                                    << " ignored " << c.ignored << " smoothing " << c.smoothing << " accumulate "
+                                    << c.accumulate);
   const Case::Result expected = c.run(vocabulary_loss_reference);
   testing::on_every_target([&] {
     const Case::Result found = c.run(vocabulary_loss);

@@ -36,8 +36,8 @@ HWY_INLINE Native exp(Native x) {
   // r = x - n ln 2, ln 2 in two pieces of which the first multiplies exactly.
   Native r = hn::NegMulAdd(n, constant(0.693359375f), x);
   r = hn::NegMulAdd(n, constant(-2.12194440e-4f), r);
-  const Native tail = polynomial(r, {5.0000001201e-1f, 1.6666665459e-1f, 4.1665795894e-2f, 8.3334519073e-3f,
-                                     1.3981999507e-3f, 1.9875691500e-4f});
+  const Native tail = polynomial(
+      r, {5.0000001201e-1f, 1.6666665459e-1f, 4.1665795894e-2f, 8.3334519073e-3f, 1.3981999507e-3f, 1.9875691500e-4f});
   const Native p = hn::Add(hn::MulAdd(tail, hn::Mul(r, r), r), constant(1.0f));
   const TagI32 di;
   const auto power = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
@@ -56,9 +56,9 @@ HWY_INLINE Native log(Native x) {
   const auto mantissa = hn::Add(hn::And(bits, hn::Set(di, 0x007FFFFF)), hn::Set(di, 0x3F3504F3));
   const Native m = hn::Sub(hn::BitCast(d, mantissa), constant(1.0f));
   const Native z = hn::Mul(m, m);
-  Native y = hn::Mul(hn::Mul(m, z), polynomial(m, {3.3333331174e-1f, -2.4999993993e-1f, 2.0000714765e-1f, -1.6668057665e-1f,
-                                                   1.4249322787e-1f, -1.2420140846e-1f, 1.1676998740e-1f, -1.1514610310e-1f,
-                                                   7.0376836292e-2f}));
+  Native y = hn::Mul(hn::Mul(m, z), polynomial(m, {3.3333331174e-1f, -2.4999993993e-1f, 2.0000714765e-1f,
+                                                   -1.6668057665e-1f, 1.4249322787e-1f, -1.2420140846e-1f,
+                                                   1.1676998740e-1f, -1.1514610310e-1f, 7.0376836292e-2f}));
   y = hn::MulAdd(e, constant(-2.12194440e-4f), y);
   y = hn::NegMulAdd(z, constant(0.5f), y);
   y = hn::MulAdd(e, constant(0.693359375f), hn::Add(m, y));
@@ -71,8 +71,10 @@ HWY_INLINE Native log(Native x) {
 
 HWY_INLINE Native tanh(Native x) {
   const Native a = hn::Abs(x), z = hn::Mul(x, x), one = constant(1.0f);
-  const Native small = hn::MulAdd(hn::Mul(x, z), polynomial(z, {-3.33332819422e-1f, 1.33314422036e-1f, -5.37397155531e-2f,
-                                                                2.06390887954e-2f, -5.70498872745e-3f}), x);
+  const Native small = hn::MulAdd(
+      hn::Mul(x, z),
+      polynomial(z, {-3.33332819422e-1f, 1.33314422036e-1f, -5.37397155531e-2f, 2.06390887954e-2f, -5.70498872745e-3f}),
+      x);
   const Native large = hn::Sub(one, hn::Div(constant(2.0f), hn::Add(exp(hn::Add(a, a)), one)));
   return hn::IfThenElse(hn::Lt(a, constant(0.625f)), small, hn::CopySign(large, x));
 }
@@ -83,8 +85,8 @@ HWY_INLINE Native erf(Native x) {
   const Native a = hn::Abs(x);
   const Native small = hn::Mul(x, polynomial(hn::Mul(x, x), {1.12837912f, -0.376123263f, 0.112801809f, -0.0267113299f,
                                                              0.00491756975f, -0.000563148819f}));
-  const Native log_erfc = polynomial(a, {-0.00267171473f, -1.11743844f, -0.654489011f, -0.0886341293f, 0.0147781046f,
-                                         -0.00115042004f});
+  const Native log_erfc =
+      polynomial(a, {-0.00267171473f, -1.11743844f, -0.654489011f, -0.0886341293f, 0.0147781046f, -0.00115042004f});
   const Native large = hn::Sub(constant(1.0f), exp(log_erfc));
   return hn::IfThenElse(hn::Lt(a, constant(1.0f)), small, hn::CopySign(large, x));
 }
@@ -95,10 +97,10 @@ HWY_INLINE Native sigmoid(Native x) {
   return hn::Div(one, hn::Add(one, exp(hn::Neg(x))));
 }
 
-#define HEED_ON_SIXTEEN(name) \
-  HWY_INLINE F16 name(F16 x) { \
+#define HEED_ON_SIXTEEN(name)                                     \
+  HWY_INLINE F16 name(F16 x) {                                    \
     for (int i = 0; i < kParts; ++i) x.part[i] = name(x.part[i]); \
-    return x; \
+    return x;                                                     \
   }
 HEED_ON_SIXTEEN(exp)
 HEED_ON_SIXTEEN(log)
@@ -121,9 +123,8 @@ struct Relu {
   // The order of the operands keeps NaN.
   static HWY_INLINE F16 value(F16 x) { return max(zero(), x); }
   static HWY_INLINE Both both(F16 x) {
-    const F16 slope = each(x, [](Native v) HWY_ATTR {
-      return hn::IfThenElseZero(hn::Gt(v, hn::Zero(Tag())), constant(1.0f));
-    });
+    const F16 slope =
+        each(x, [](Native v) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(Tag())), constant(1.0f)); });
     return {value(x), slope};
   }
 };

@@ -58,11 +58,21 @@ Floats run(Function function, const Floats& x) {
   Guarded y(static_cast<int64_t>(x.size()));
   const int64_t n = static_cast<int64_t>(x.size());
   switch (function) {
-    case Function::kExp: HWY_DYNAMIC_DISPATCH(exp_test)(y.data(), x.data(), n); break;
-    case Function::kLog: HWY_DYNAMIC_DISPATCH(log_test)(y.data(), x.data(), n); break;
-    case Function::kTanh: HWY_DYNAMIC_DISPATCH(tanh_test)(y.data(), x.data(), n); break;
-    case Function::kErf: HWY_DYNAMIC_DISPATCH(erf_test)(y.data(), x.data(), n); break;
-    case Function::kFold: HWY_DYNAMIC_DISPATCH(fold_test)(y.data(), x.data(), n); break;
+    case Function::kExp:
+      HWY_DYNAMIC_DISPATCH(exp_test)(y.data(), x.data(), n);
+      break;
+    case Function::kLog:
+      HWY_DYNAMIC_DISPATCH(log_test)(y.data(), x.data(), n);
+      break;
+    case Function::kTanh:
+      HWY_DYNAMIC_DISPATCH(tanh_test)(y.data(), x.data(), n);
+      break;
+    case Function::kErf:
+      HWY_DYNAMIC_DISPATCH(erf_test)(y.data(), x.data(), n);
+      break;
+    case Function::kFold:
+      HWY_DYNAMIC_DISPATCH(fold_test)(y.data(), x.data(), n);
+      break;
   }
   return y.values();
 }
@@ -98,7 +108,8 @@ TEST(Math, ErrorsAreAFewUnitsInTheLastPlace) {
 TEST(Math, TheEndsAreExact) {
   const float nan = std::nanf("");
   on_every_target([&] {
-    expect_close(run(Function::kExp, {-kInf, kInf, 0, -100, 89, 1000, -1e30f, nan}), {0, kInf, 1, 0, kInf, kInf, 0, nan}, 0);
+    expect_close(run(Function::kExp, {-kInf, kInf, 0, -100, 89, 1000, -1e30f, nan}),
+                 {0, kInf, 1, 0, kInf, kInf, 0, nan}, 0);
     expect_close(run(Function::kLog, {0, 1, kInf, -1, nan}), {-kInf, 0, kInf, nan, nan}, 0);
     expect_close(run(Function::kTanh, {0, kInf, -kInf, 20, -20, nan}), {0, 1, -1, 1, -1, nan}, 0);
     expect_close(run(Function::kErf, {0, kInf, -kInf, 4, -4, 1e30f, nan}), {0, 1, -1, 1, -1, 1, nan}, 0);

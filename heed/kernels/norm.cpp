@@ -45,9 +45,8 @@ void layer_norm_rows(const LayerNormForward& f) {
           store(fma((load(x + i, lanes) - m) * r, load(gain + i, lanes), load(bias + i, lanes)), y + i, lanes);
         });
       } else {
-        by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
-          store((load(x + i, lanes) - m) * r * load(gain + i, lanes), y + i, lanes);
-        });
+        by_sixteen(C, [=](int64_t i, auto lanes)
+                          HWY_ATTR { store((load(x + i, lanes) - m) * r * load(gain + i, lanes), y + i, lanes); });
       }
     }
   });
@@ -69,9 +68,8 @@ void rms_norm_rows(const RmsNormForward& f) {
       const float rstd = 1.0f / std::sqrt(squares * share + f.eps);
       f.rstd[t] = rstd;
       const F16 r = set(rstd);
-      by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
-        store(load(x + i, lanes) * r * load(gain + i, lanes), y + i, lanes);
-      });
+      by_sixteen(C, [=](int64_t i, auto lanes)
+                        HWY_ATTR { store(load(x + i, lanes) * r * load(gain + i, lanes), y + i, lanes); });
     }
   });
 }
@@ -163,7 +161,8 @@ HWY_INLINE void norm_backward(const Backward<kCentred>& b, float* dgain, float* 
   const int64_t pieces = (b.T + kPiece - 1) / kPiece, stride = (kCentred ? 2 : 1) * b.C;
   const Scratch<float> sums(pieces * stride);
   parallel_for(pieces, 1, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for (int64_t p = begin; p < end; ++p) b.piece(p * kPiece, std::min(b.T, (p + 1) * kPiece), sums.data() + p * stride);
+    for (int64_t p = begin; p < end; ++p)
+      b.piece(p * kPiece, std::min(b.T, (p + 1) * kPiece), sums.data() + p * stride);
   });
   add_pieces(dgain, sums.data(), stride, pieces, b.C);
   add_pieces(dbias, sums.data() + b.C, stride, pieces, b.C);

@@ -27,7 +27,8 @@ void adam_all(const AdamStep& s) {
   const float decay = static_cast<float>(1 - s.lr * s.weight_decay);
   const float rest1 = static_cast<float>(1 - s.beta1), rest2 = static_cast<float>(1 - s.beta2);
   parallel_for(s.n, kGrain, [&](int64_t begin, int64_t end) HWY_ATTR {
-    const F16 grad_scale = set(s.grad_scale), beta2 = set(static_cast<float>(s.beta2)), keep = set(decay), root_scale = set(inverse_root);
+    const F16 grad_scale = set(s.grad_scale), beta2 = set(static_cast<float>(s.beta2)), keep = set(decay),
+              root_scale = set(inverse_root);
     const F16 new1 = set(rest1), new2 = set(rest2), eps = set(static_cast<float>(s.eps)), lr = set(-step_size);
     by_sixteen(end - begin, [&](int64_t k, auto lanes) HWY_ATTR {
       const int64_t i = begin + k;

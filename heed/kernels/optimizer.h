@@ -14,16 +14,16 @@ struct AdamStep {
   float *w, *m, *v;
   const float* g;
   double lr, beta1, beta2, eps;  // double: 1 - beta loses half its digits in float
-  double weight_decay;    // decoupled (AdamW): w -= lr * weight_decay * w before the step; 0 for Adam
-  int64_t step;           // 1 at the first step; bias correction uses it
-  float grad_scale = 1;   // from clipping
+  double weight_decay;           // decoupled (AdamW): w -= lr * weight_decay * w before the step; 0 for Adam
+  int64_t step;                  // 1 at the first step; bias correction uses it
+  float grad_scale = 1;          // from clipping
 };
 void adam(const AdamStep& s);
 void adam_reference(const AdamStep& s);
 
 struct SgdStep {
   int64_t n;
-  float *w, *momentum;    // momentum may be null when mu is 0
+  float *w, *momentum;  // momentum may be null when mu is 0
   const float* g;
   float lr, mu, weight_decay, grad_scale;  // as torch.optim.SGD: g += wd * w; m = mu * m + g; w -= lr * m
 };

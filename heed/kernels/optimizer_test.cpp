@@ -26,7 +26,8 @@ TEST(Optimizer, NormAgreesWithItsReference) {
   });
 }
 
-const std::vector<Floats> kGradients = {{0.1f, -0.2f, 0.3f, 1e-5f}, {0.05f, 0.4f, -0.3f, 2e-5f}, {-0.2f, 0.1f, 0, -1e-5f}};
+const std::vector<Floats> kGradients = {
+    {0.1f, -0.2f, 0.3f, 1e-5f}, {0.05f, 0.4f, -0.3f, 2e-5f}, {-0.2f, 0.1f, 0, -1e-5f}};
 
 TEST(Optimizer, AdamStepsAsPyTorchDoes) {
   const std::vector<Floats> expected = {{0.49000001f, -0.99000001f, 1.99000001f, 0.090001002f},
@@ -35,7 +36,8 @@ TEST(Optimizer, AdamStepsAsPyTorchDoes) {
   on_every_target([&] {
     Guarded w(Floats{0.5f, -1, 2, 0.1f}), m(4), v(4);
     for (size_t i = 0; i < 3; ++i) {
-      adam({4, w.data(), m.data(), v.data(), kGradients[i].data(), 0.01, 0.9, 0.98, 1e-9, 0, static_cast<int64_t>(i) + 1});
+      adam({4, w.data(), m.data(), v.data(), kGradients[i].data(), 0.01, 0.9, 0.98, 1e-9, 0,
+            static_cast<int64_t>(i) + 1});
       expect_close(w.values(), expected[i], 2e-7);
     }
     expect_close(m.values(), {-0.0074f, 0.0298000015f, -0.00270000054f, 1.61000003e-06f}, 3e-9);
@@ -50,7 +52,8 @@ TEST(Optimizer, AdamWStepsAsPyTorchDoes) {
   on_every_target([&] {
     Guarded w(Floats{0.5f, -1, 2, 0.1f}), m(4), v(4);
     for (size_t i = 0; i < 3; ++i) {
-      adam({4, w.data(), m.data(), v.data(), kGradients[i].data(), 0.01, 0.9, 0.999, 1e-8, 0.1, static_cast<int64_t>(i) + 1});
+      adam({4, w.data(), m.data(), v.data(), kGradients[i].data(), 0.01, 0.9, 0.999, 1e-8, 0.1,
+            static_cast<int64_t>(i) + 1});
       expect_close(w.values(), expected[i], 2e-7);
     }
   });
@@ -71,15 +74,23 @@ TEST(Optimizer, SgdStepsAsPyTorchDoes) {
 
 struct State {
   Floats w, m, v, g;
-  explicit State(int64_t n) : w(random_floats(n, 1)), m(random_floats(n, 2, 0.1f)), v(random_floats(n, 3, 0.1f)), g(random_floats(n, 4)) {
+  explicit State(int64_t n)
+      : w(random_floats(n, 1)), m(random_floats(n, 2, 0.1f)), v(random_floats(n, 3, 0.1f)), g(random_floats(n, 4)) {
     for (float& x : v) x *= x;
   }
   AdamStep adam_step() {
-    return {static_cast<int64_t>(w.size()), w.data(), m.data(), v.data(), g.data(), 0.02, 0.9, 0.98, 1e-9, 0.05, 7, 0.3f};
+    return {
+        static_cast<int64_t>(w.size()), w.data(), m.data(), v.data(), g.data(), 0.02, 0.9, 0.98, 1e-9, 0.05, 7, 0.3f};
   }
   SgdStep sgd_step(bool with_momentum) {
-    return {static_cast<int64_t>(w.size()), w.data(), with_momentum ? m.data() : nullptr, g.data(), 0.02f, with_momentum ? 0.9f : 0,
-            0.05f, 0.3f};
+    return {static_cast<int64_t>(w.size()),
+            w.data(),
+            with_momentum ? m.data() : nullptr,
+            g.data(),
+            0.02f,
+            with_momentum ? 0.9f : 0,
+            0.05f,
+            0.3f};
   }
 };
 

@@ -44,8 +44,8 @@ HWY_INLINE PhiloxKeys philox_keys(uint64_t key) {
 HWY_INLINE Philox16 philox16(uint32_t base, uint32_t c1, uint32_t c2, uint32_t c3, const PhiloxKeys& keys) {
   Philox16 result;
   for (uint32_t i = 0; i < kWidth; ++i) {
-    const Philox one = philox({base + i, c1, c2, c3},
-                              {static_cast<uint32_t>(keys.first[0]), static_cast<uint32_t>(keys.second[0])});
+    const Philox one =
+        philox({base + i, c1, c2, c3}, {static_cast<uint32_t>(keys.first[0]), static_cast<uint32_t>(keys.second[0])});
     for (uint32_t w = 0; w < 4; ++w) result.word[w].part[i] = hn::Set(TagU32(), one[w]);
   }
   return result;
@@ -59,8 +59,8 @@ using TagU64 = hn::Repartition<uint64_t, TagU32>;
 constexpr int kHalves = 2 * kParts;
 using Lanes64 = hn::Vec<TagU64>;
 
-// Ten rounds on all of them side by side. The multiplication reads the low halves alone, so what the rounds leave in the
-// high halves does no harm.
+// Ten rounds on all of them side by side. The multiplication reads the low halves alone, so what the rounds leave in
+// the high halves does no harm.
 HWY_INLINE void philox_rounds(Lanes64 (&c)[4][kHalves], const PhiloxKeys& keys) {
   const TagU32 d32;
   const TagU64 d64;
@@ -83,7 +83,8 @@ HWY_INLINE Philox16 philox16(uint32_t base, uint32_t c1, uint32_t c2, uint32_t c
   const TagU64 d64;
   Lanes64 c[4][kHalves];
   for (int i = 0; i < kParts; ++i) {
-    const Lanes64 first = hn::BitCast(d64, hn::Add(hn::Iota(d32, static_cast<uint32_t>(i * kNative)), hn::Set(d32, base)));
+    const Lanes64 first =
+        hn::BitCast(d64, hn::Add(hn::Iota(d32, static_cast<uint32_t>(i * kNative)), hn::Set(d32, base)));
     c[0][i] = first;
     c[0][kParts + i] = hn::ShiftRight<32>(first);
   }

@@ -32,7 +32,8 @@ HWY_INLINE void turn_halves(float* y, const float* x, const float* cos, const fl
 
 // One head's pairs (2i, 2i + 1).
 template <bool kAccumulate>
-HWY_INLINE void turn_neighbours(float* y, const float* x, const float* cos, const float* sin, int64_t half, float sign) {
+HWY_INLINE void turn_neighbours(float* y, const float* x, const float* cos, const float* sin, int64_t half,
+                                float sign) {
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
   const Tag d;
@@ -61,25 +62,26 @@ template <bool kAccumulate>
 HWY_INLINE void turn_rows(float* y, int64_t ldy, const float* x, int64_t ldx, const Rotary& r) {
   const int64_t half = r.turned / 2, width = r.heads * r.D;
   const float sign = r.inverse ? -1.0f : 1.0f;
-  parallel_for(r.T, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, width)), [&](int64_t begin, int64_t end) HWY_ATTR {
-    for (int64_t t = begin; t < end; ++t) {
-      const float* cos = r.cos + static_cast<int64_t>(r.position_of_row[t]) * half;
-      const float* sin = r.sin + static_cast<int64_t>(r.position_of_row[t]) * half;
-      for (int64_t h = 0; h < width; h += r.D) {
-        float* to = y + t * ldy + h;
-        const float* from = x + t * ldx + h;
-        if (r.interleaved) {
-          turn_neighbours<kAccumulate>(to, from, cos, sin, half, sign);
-        } else {
-          turn_halves<kAccumulate>(to, from, cos, sin, half, sign);
-        }
-        by_sixteen(r.D - r.turned, [&](int64_t i, auto lanes) HWY_ATTR {
-          const F16 v = load(from + r.turned + i, lanes);
-          store(kAccumulate ? v + load(to + r.turned + i, lanes) : v, to + r.turned + i, lanes);
-        });
-      }
-    }
-  });
+  parallel_for(r.T, std::max<int64_t>(1, 16384 / std::max<int64_t>(1, width)),
+               [&](int64_t begin, int64_t end) HWY_ATTR {
+                 for (int64_t t = begin; t < end; ++t) {
+                   const float* cos = r.cos + static_cast<int64_t>(r.position_of_row[t]) * half;
+                   const float* sin = r.sin + static_cast<int64_t>(r.position_of_row[t]) * half;
+                   for (int64_t h = 0; h < width; h += r.D) {
+                     float* to = y + t * ldy + h;
+                     const float* from = x + t * ldx + h;
+                     if (r.interleaved) {
+                       turn_neighbours<kAccumulate>(to, from, cos, sin, half, sign);
+                     } else {
+                       turn_halves<kAccumulate>(to, from, cos, sin, half, sign);
+                     }
+                     by_sixteen(r.D - r.turned, [&](int64_t i, auto lanes) HWY_ATTR {
+                       const F16 v = load(from + r.turned + i, lanes);
+                       store(kAccumulate ? v + load(to + r.turned + i, lanes) : v, to + r.turned + i, lanes);
+                     });
+                   }
+                 }
+               });
 }
 
 void rotary_rows(float* y, int64_t ldy, const float* x, int64_t ldx, const Rotary& r, bool accumulate) {

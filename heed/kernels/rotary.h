@@ -7,12 +7,12 @@
 namespace heed::kernels {
 
 struct Rotary {
-  int64_t T, heads, D;              // D even; only the first `turned` features of a head turn
+  int64_t T, heads, D;  // D even; only the first `turned` features of a head turn
   int64_t turned;
   const float *cos, *sin;           // (P, turned / 2)
   const uint32_t* position_of_row;  // (T), each < P
   bool interleaved = false;
-  bool inverse = false;             // turn back: the backward
+  bool inverse = false;  // turn back: the backward
 };
 // y (+)= rotate(x). May work in place when not accumulating.
 void rotary(float* y, int64_t ldy, const float* x, int64_t ldx, const Rotary& r, bool accumulate);

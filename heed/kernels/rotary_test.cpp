@@ -15,7 +15,13 @@ struct Case {
   Floats cos, sin;
   std::vector<uint32_t> position;
   Case(int64_t rows, int64_t h, int64_t d, int64_t first, bool neighbours)
-      : T(rows), heads(h), D(d), turned(first), interleaved(neighbours), cos(static_cast<size_t>(kPositions * turned / 2)), sin(cos) {
+      : T(rows),
+        heads(h),
+        D(d),
+        turned(first),
+        interleaved(neighbours),
+        cos(static_cast<size_t>(kPositions * turned / 2)),
+        sin(cos) {
     rotary_tables(cos.data(), sin.data(), kPositions, turned, 10000);
     for (int64_t t = 0; t < T; ++t) position.push_back(static_cast<uint32_t>(t * 13 % kPositions));
   }

@@ -42,9 +42,7 @@ HWY_INLINE F16 load(const float* p) {
   HEED_EACH_PART r.part[i] = hn::LoadU(Tag(), p + i * kNative);
   return r;
 }
-HWY_INLINE void store(F16 x, float* p) {
-  HEED_EACH_PART hn::StoreU(x.part[i], Tag(), p + i * kNative);
-}
+HWY_INLINE void store(F16 x, float* p) { HEED_EACH_PART hn::StoreU(x.part[i], Tag(), p + i * kNative); }
 // Native loads and stores of the baseline may touch what a mask leaves out; it goes through memory instead.
 #if HWY_TARGET > HWY_AVX2
 #define HEED_MASKS_IN_MEMORY 1
@@ -151,11 +149,15 @@ HWY_INLINE F16 each(F16 a, F16 b, Function fn) {
 // Folds halves onto halves (16 -> 8 -> 4 -> 2 -> 1), the same tree on every target.
 struct Plus {
   template <class V>
-  HWY_INLINE V operator()(V a, V b) const { return hn::Add(a, b); }
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Add(a, b);
+  }
 };
 struct Larger {
   template <class V>
-  HWY_INLINE V operator()(V a, V b) const { return hn::Max(a, b); }
+  HWY_INLINE V operator()(V a, V b) const {
+    return hn::Max(a, b);
+  }
 };
 #if HWY_TARGET == HWY_SCALAR
 template <class Combine>

@@ -84,8 +84,7 @@ HWY_INLINE void backward_rows(float* dx, int64_t T, int64_t C, bool accumulate, 
 
 void softmax_backward_rows(float* dx, const float* y, const float* dy, int64_t T, int64_t C, bool accumulate) {
   backward_rows(
-      dx, T, C, accumulate,
-      [=](int64_t i, auto lanes) HWY_ATTR { return load(y + i, lanes) * load(dy + i, lanes); },
+      dx, T, C, accumulate, [=](int64_t i, auto lanes) HWY_ATTR { return load(y + i, lanes) * load(dy + i, lanes); },
       [=](int64_t i, auto lanes, F16 total) HWY_ATTR { return load(y + i, lanes) * (load(dy + i, lanes) - total); });
 }
 

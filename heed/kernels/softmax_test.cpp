@@ -26,8 +26,9 @@ Floats backward(Backward f, const Floats& y, const Floats& dy, int64_t T, int64_
   return dx.values();
 }
 
-const std::vector<std::pair<int64_t, int64_t>> kShapes = {{0, 5}, {3, 0}, {1, 1},   {4, 1},    {3, 2},    {5, 15},   {2, 16}, {7, 17},
-                                                          {3, 31}, {2, 64}, {9, 65}, {33, 100}, {3, 1000}, {700, 50}, {2, 5003}};
+const std::vector<std::pair<int64_t, int64_t>> kShapes = {{0, 5},  {3, 0},    {1, 1},    {4, 1},    {3, 2},
+                                                          {5, 15}, {2, 16},   {7, 17},   {3, 31},   {2, 64},
+                                                          {9, 65}, {33, 100}, {3, 1000}, {700, 50}, {2, 5003}};
 
 TEST(Softmax, GivesTheKnownNumbers) {
   const Floats x = {2.0f, 1.0f, 0.1f};

@@ -53,7 +53,8 @@ HWY_INLINE double sum64(const float* x, int64_t n, Map map) {
   const int64_t pieces = (n + kPiece - 1) / kPiece;
   const Scratch<double> partial(pieces);
   parallel_for(pieces, 4, [&](int64_t begin, int64_t end) HWY_ATTR {
-    for (int64_t p = begin; p < end; ++p) partial[p] = sum64_piece(x + p * kPiece, std::min(kPiece, n - p * kPiece), map);
+    for (int64_t p = begin; p < end; ++p)
+      partial[p] = sum64_piece(x + p * kPiece, std::min(kPiece, n - p * kPiece), map);
   });
   double total = 0;
   for (int64_t p = 0; p < pieces; ++p) total += partial[p];

@@ -17,7 +17,8 @@ double attention_flops(const nn::StackConfig& c, const Spans& queries, const Spa
 
 double stack_step_flops(const nn::StackConfig& c, const Spans& spans, bool causal) {
   const double T = static_cast<double>(spans.tokens()), C = static_cast<double>(c.d_model);
-  const double q = static_cast<double>(c.heads * c.head_size()), kv = static_cast<double>(c.key_heads() * c.head_size());
+  const double q = static_cast<double>(c.heads * c.head_size()),
+               kv = static_cast<double>(c.key_heads() * c.head_size());
   const double feed_forward = (c.gated ? 3 : 2) * linear_step_flops(T, C, static_cast<double>(c.d_ff));
   const double projections = linear_step_flops(T, C, q + 2 * kv) + linear_step_flops(T, q, C);
   return static_cast<double>(c.layers) * (projections + feed_forward + attention_flops(c, spans, spans, causal));
@@ -26,7 +27,8 @@ double stack_step_flops(const nn::StackConfig& c, const Spans& spans, bool causa
 double cross_step_flops(const nn::StackConfig& c, const Spans& spans, const Spans& memory) {
   const double T = static_cast<double>(spans.tokens()), M = static_cast<double>(memory.tokens());
   const double C = static_cast<double>(c.d_model);
-  const double q = static_cast<double>(c.heads * c.head_size()), kv = static_cast<double>(c.key_heads() * c.head_size());
+  const double q = static_cast<double>(c.heads * c.head_size()),
+               kv = static_cast<double>(c.key_heads() * c.head_size());
   const double projections = 2 * linear_step_flops(T, C, q) + linear_step_flops(M, C, 2 * kv);
   return static_cast<double>(c.layers) * (projections + attention_flops(c, spans, memory, false));
 }

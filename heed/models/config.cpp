@@ -9,13 +9,18 @@ using nn::NormPlace;
 using nn::PositionKind;
 using nn::StackConfig;
 
-ModelConfig translator(int64_t layers, int64_t d_model, int64_t heads, int64_t d_ff, int64_t vocabulary) {
-  ModelConfig m;
+StackConfig stack(int64_t layers, int64_t d_model, int64_t heads, int64_t d_ff) {
   StackConfig s;
   s.layers = layers;
   s.d_model = d_model;
   s.heads = heads;
   s.d_ff = d_ff;
+  return s;
+}
+
+ModelConfig translator(int64_t layers, int64_t d_model, int64_t heads, int64_t d_ff, int64_t vocabulary) {
+  ModelConfig m;
+  StackConfig s = stack(layers, d_model, heads, d_ff);
   s.norm_place = NormPlace::kPost;
   s.final_norm = false;
   s.dropout = {0.1f, 0.1f, 0.1f, 0.1f};
@@ -24,21 +29,17 @@ ModelConfig translator(int64_t layers, int64_t d_model, int64_t heads, int64_t d
   return m;
 }
 
-ModelConfig decoder(const StackConfig& stack, int64_t vocabulary) {
+ModelConfig decoder(const StackConfig& layers, int64_t vocabulary) {
   ModelConfig m;
   m.family = Family::kDecoder;
-  m.decoder = stack;
+  m.decoder = layers;
   m.vocabulary = vocabulary;
   m.scale_embedding = false;
   return m;
 }
 
 ModelConfig gpt(int64_t layers, int64_t d_model, int64_t heads, int64_t context, int64_t vocabulary) {
-  StackConfig s;
-  s.layers = layers;
-  s.d_model = d_model;
-  s.heads = heads;
-  s.d_ff = 4 * d_model;
+  StackConfig s = stack(layers, d_model, heads, 4 * d_model);
   s.activation = kernels::Activation::kGeluTanh;
   s.positions.kind = PositionKind::kLearned;
   s.positions.max_length = context;
@@ -56,14 +57,17 @@ ModelConfig character_gpt() {
   return m;
 }
 
-ModelConfig vit() {
+// An encoder with GELU, norms before its sub-layers and one at the end.
+ModelConfig encoder(const StackConfig& layers) {
   ModelConfig m;
   m.family = Family::kEncoder;
-  m.encoder.layers = 6;
-  m.encoder.d_model = 64;
-  m.encoder.heads = 4;
-  m.encoder.d_ff = 128;
+  m.encoder = layers;
   m.encoder.activation = kernels::Activation::kGelu;
+  return m;
+}
+
+ModelConfig vit() {
+  ModelConfig m = encoder(stack(6, 64, 4, 128));
   m.encoder.positions.kind = PositionKind::kLearned;
   m.encoder.positions.max_length = 50;
   m.encoder.init_deviation = 0.02f;
@@ -75,25 +79,9 @@ ModelConfig vit() {
   return m;
 }
 
-// The encoder of spec section 2: 6 layers, d=256, d_ff=1024, pre-norm with final norm.
-ModelConfig encoder() {
-  ModelConfig m;
-  m.family = Family::kEncoder;
-  m.encoder.layers = 6;
-  m.encoder.d_model = 256;
-  m.encoder.heads = 4;
-  m.encoder.d_ff = 1024;
-  m.encoder.activation = kernels::Activation::kGelu;
-  return m;
-}
-
 ModelConfig llama() {
-  StackConfig s;
-  s.layers = 6;
-  s.d_model = 288;
-  s.heads = 6;
+  StackConfig s = stack(6, 288, 6, 768);
   s.kv_heads = 6;
-  s.d_ff = 768;
   s.norm = nn::NormKind::kRms;
   s.activation = kernels::Activation::kSilu;
   s.gated = true;
@@ -114,7 +102,7 @@ const Preset kPresets[] = {
     {"chargpt", character_gpt},
     {"gpt2", [] { return gpt(12, 768, 12, 1024, 50257); }},
     {"vit", vit},
-    {"encoder", encoder},
+    {"encoder", [] { return encoder(stack(6, 256, 4, 1024)); }},
     {"llama", llama},
 };
 

@@ -21,11 +21,11 @@ struct AlignmentHead {
 
 struct ModelConfig {
   Family family = Family::kEncoderDecoder;
-  nn::StackConfig encoder, decoder;  // the one that the family lacks is not read
+  nn::StackConfig encoder, decoder;               // the one that the family lacks is not read
   int64_t source_vocabulary = 0, vocabulary = 0;  // 0: no embedding, the body alone
-  bool tie_embeddings = true;    // the output shares the (target) embedding
-  bool share_source = true;      // source and target share one embedding
-  bool scale_embedding = true;   // by sqrt(d_model)
+  bool tie_embeddings = true;                     // the output shares the (target) embedding
+  bool share_source = true;                       // source and target share one embedding
+  bool scale_embedding = true;                    // by sqrt(d_model)
   bool output_bias = false;
   // Images: square, cut in square patches, read by an encoder with a class token.
   int64_t image_size = 0, patch_size = 0, channels = 1;

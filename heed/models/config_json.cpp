@@ -209,8 +209,9 @@ void model_fields(Visit v, Model& m) {
 
 bool fits_marian(const nn::StackConfig& s) {
   return s.norm == nn::NormKind::kLayer && s.norm_place == nn::NormPlace::kPost && !s.final_norm && s.norm_bias &&
-         s.norm_eps == 1e-5f && s.bias && !s.gated && s.activation != Activation::kNone && s.with_attention && s.with_cross_attention &&
-         s.with_feed_forward && s.with_residual && s.key_heads() == s.heads && s.head_size() * s.heads == s.d_model &&
+         s.norm_eps == 1e-5f && s.bias && !s.gated && s.activation != Activation::kNone && s.with_attention &&
+         s.with_cross_attention && s.with_feed_forward && s.with_residual && s.key_heads() == s.heads &&
+         s.head_size() * s.heads == s.d_model &&
          (s.positions.kind == nn::PositionKind::kSinusoidal || s.positions.kind == nn::PositionKind::kLearned);
 }
 

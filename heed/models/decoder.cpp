@@ -10,11 +10,10 @@ Decoder::Decoder(const ModelConfig& model_config, std::optional<uint64_t> seed) 
   const nn::Scope scope(parameters);
   token_embedding = TokenEmbedding(scope / "embedding", config.vocabulary, config.decoder, config.scale_embedding);
   stack = nn::EncoderStack(scope / "decoder", config.decoder, false);
-  output = config.tie_embeddings
-               ? LinearWeight{token_embedding.table, Tensor()}
-               : nn::Linear(scope / "output", config.decoder.d_model, config.vocabulary,
-                            {.bias = false, .init_deviation = config.decoder.init_deviation})
-                     .map;
+  output = config.tie_embeddings ? LinearWeight{token_embedding.table, Tensor()}
+                                 : nn::Linear(scope / "output", config.decoder.d_model, config.vocabulary,
+                                              {.bias = false, .init_deviation = config.decoder.init_deviation})
+                                       .map;
   if (config.output_bias) output.bias = scope.declare("output_bias", {config.vocabulary}, nn::Init::zeros());
   if (seed) parameters.allocate(*seed);
 }

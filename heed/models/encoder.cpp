@@ -10,7 +10,8 @@ Encoder::Encoder(const ModelConfig& model_config, std::optional<uint64_t> seed) 
   config.check();
   const nn::Scope scope(parameters);
   const nn::StackConfig& s = config.encoder;
-  if (config.vocabulary > 0) token_embedding = TokenEmbedding(scope / "embedding", config.vocabulary, s, config.scale_embedding);
+  if (config.vocabulary > 0)
+    token_embedding = TokenEmbedding(scope / "embedding", config.vocabulary, s, config.scale_embedding);
   if (config.image_size > 0) {
     const int64_t pixels = config.patch_size * config.patch_size * config.channels;
     patch_embedding = nn::Linear(scope / "patches", pixels, s.d_model, {.init_deviation = s.init_deviation});
@@ -18,7 +19,8 @@ Encoder::Encoder(const ModelConfig& model_config, std::optional<uint64_t> seed) 
     place = nn::place_of("patches");
   }
   stack = nn::EncoderStack(scope / "encoder", s, true);
-  if (config.classes > 0) head = nn::Linear(scope / "head", s.d_model, config.classes, {.init_deviation = s.init_deviation});
+  if (config.classes > 0)
+    head = nn::Linear(scope / "head", s.d_model, config.classes, {.init_deviation = s.init_deviation});
   if (seed) parameters.allocate(*seed);
 }
 

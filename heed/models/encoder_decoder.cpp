@@ -22,7 +22,8 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& model_config, std::optional<ui
   if (seed) parameters.allocate(*seed);
 }
 
-Tensor EncoderDecoder::body(const nn::StackInput& source, const nn::StackInput& target, const nn::Context& context) const {
+Tensor EncoderDecoder::body(const nn::StackInput& source, const nn::StackInput& target,
+                            const nn::Context& context) const {
   nn::StackInput in = target;
   in.causal = true;
   in.memory = encoder.forward(source, context);  // (T, C)

@@ -113,7 +113,7 @@ TEST(Trace, EveryIntermediateByNameAndShape) {
   }
   EXPECT_EQ(trace.names(), names);
   EXPECT_EQ(trace.tensor("attn.q_heads").shape().str(), "(128,5,32,40)");
-  // What is recomputed belongs to what ran: weights are the softmax of the scores, and times v they are the heads' output.
+  // What is recomputed belongs to what ran: weights are the softmax of scores, and times v they are the heads' output.
   const Tensor weights = trace.tensor("attn.weights", 77);
   heed::testing::expect_values(softmax(trace.tensor("attn.scores", 77)), weights.to_vector(), 1e-6f);
   heed::testing::expect_values(matmul(weights, trace.tensor("attn.v_heads", 77)),

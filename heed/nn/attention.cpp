@@ -20,10 +20,10 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const StackConfig& co
 Tensor MultiHeadAttention::self(const Tensor& x, const AttentionSpans& spans, const PositionEncoding& positions,
                                 const Context& context) const {
   const int64_t q_size = heads * head_size, kv_size = kv_heads * head_size;
-  const Tensor qkv = linear_side_by_side(x, in);                               // (T, (H + 2 H_kv) D)
-  Tensor q = columns(qkv, 0, q_size);                                          // (T, H D)
-  Tensor k = columns(qkv, q_size, q_size + kv_size);                           // (T, H_kv D)
-  Tensor v = columns(qkv, q_size + kv_size, q_size + 2 * kv_size);             // (T, H_kv D)
+  const Tensor qkv = linear_side_by_side(x, in);                    // (T, (H + 2 H_kv) D)
+  Tensor q = columns(qkv, 0, q_size);                               // (T, H D)
+  Tensor k = columns(qkv, q_size, q_size + kv_size);                // (T, H_kv D)
+  Tensor v = columns(qkv, q_size + kv_size, q_size + 2 * kv_size);  // (T, H_kv D)
   q = positions.rotate(q, heads, spans.queries);
   k = positions.rotate(k, kv_heads, spans.queries);
   if (spans.cache) {
@@ -37,16 +37,16 @@ Tensor MultiHeadAttention::self(const Tensor& x, const AttentionSpans& spans, co
 
 Tensor MultiHeadAttention::cross(const Tensor& x, const Tensor& memory, const AttentionSpans& spans,
                                  const Context& context) const {
-  const Tensor q = linear(x, in[0]);                                                    // (T, H D)
+  const Tensor q = linear(x, in[0]);  // (T, H D)
   const AttentionArgs args = arguments(spans, context);
   if (spans.cache) return attend(q, spans.cache->keys, spans.cache->values, args, context);
-  const Tensor kv = linear_side_by_side(memory, std::span(in).subspan(1));              // (T', 2 H_kv D)
+  const Tensor kv = linear_side_by_side(memory, std::span(in).subspan(1));  // (T', 2 H_kv D)
   const int64_t kv_size = kv_heads * head_size;
   return attend(q, columns(kv, 0, kv_size), columns(kv, kv_size, 2 * kv_size), args, context);
 }
 
 void MultiHeadAttention::remember(const Tensor& memory, const LayerCache& cache) const {
-  const Tensor kv = linear_side_by_side(memory, std::span(in).subspan(1));              // (T', 2 H_kv D)
+  const Tensor kv = linear_side_by_side(memory, std::span(in).subspan(1));  // (T', 2 H_kv D)
   const int64_t kv_size = kv_heads * head_size;
   cache.write(columns(kv, 0, kv_size), columns(kv, kv_size, 2 * kv_size));
 }
@@ -65,9 +65,9 @@ AttentionArgs MultiHeadAttention::arguments(const AttentionSpans& spans, const C
 
 Tensor MultiHeadAttention::attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionArgs& args,
                                   const Context& context) const {
-  Tensor merged = attention(q, k, v, args);                  // (T, H D), never (T, T')
+  Tensor merged = attention(q, k, v, args);  // (T, H D), never (T, T')
   if (!gains.empty()) merged = scale_heads(merged, gains);
-  const Tensor y = out(merged);                              // (T, C)
+  const Tensor y = out(merged);  // (T, C)
   if (context.trace) context.trace->attention(path, {q, k, v, merged, y, args});
   return y;
 }

@@ -27,7 +27,8 @@ struct MultiHeadAttention {
   MultiHeadAttention() = default;
   MultiHeadAttention(const Scope& scope, const StackConfig& config);
 
-  Tensor self(const Tensor& x, const AttentionSpans& spans, const PositionEncoding& positions, const Context& context) const;
+  Tensor self(const Tensor& x, const AttentionSpans& spans, const PositionEncoding& positions,
+              const Context& context) const;
   // memory may be empty where a cache has remembered it.
   Tensor cross(const Tensor& x, const Tensor& memory, const AttentionSpans& spans, const Context& context) const;
 
@@ -35,7 +36,8 @@ struct MultiHeadAttention {
   void remember(const Tensor& memory, const LayerCache& cache) const;
 
  private:
-  Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionArgs& args, const Context& context) const;
+  Tensor attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionArgs& args,
+                const Context& context) const;
   AttentionArgs arguments(const AttentionSpans& spans, const Context& context) const;
 };
 

@@ -10,10 +10,10 @@ namespace heed::nn {
 
 // Which sequences a pass is over.
 struct StackInput {
-  Tensor x;      // (T, C)
-  Spans spans;   // of x
+  Tensor x;     // (T, C)
+  Spans spans;  // of x
   bool causal = false;
-  Tensor memory = {};   // (T', C) the encoder's output, for decoder blocks
+  Tensor memory = {};  // (T', C) the encoder's output, for decoder blocks
   Spans memory_spans = {};
   // Decoding: what earlier steps left behind. x holds the new tokens alone, spans their positions.
   const StepCache* cache = nullptr;
@@ -28,7 +28,8 @@ struct EncoderBlock {
   int64_t number = 0;  // in its stack
 
   EncoderBlock(const Scope& scope, const StackConfig& config);
-  Tensor forward(const Tensor& x, const StackInput& in, const PositionEncoding& positions, const Context& context) const;
+  Tensor forward(const Tensor& x, const StackInput& in, const PositionEncoding& positions,
+                 const Context& context) const;
 };
 
 struct DecoderBlock {
@@ -40,7 +41,8 @@ struct DecoderBlock {
   int64_t number = 0;
 
   DecoderBlock(const Scope& scope, const StackConfig& config);
-  Tensor forward(const Tensor& x, const StackInput& in, const PositionEncoding& positions, const Context& context) const;
+  Tensor forward(const Tensor& x, const StackInput& in, const PositionEncoding& positions,
+                 const Context& context) const;
 };
 
 }  // namespace heed::nn

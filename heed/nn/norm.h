@@ -21,9 +21,12 @@ struct Norm {
 
   Tensor operator()(const Tensor& x) const {
     switch (kind) {
-      case NormKind::kLayer: return layer_norm(x, gain, bias, eps);
-      case NormKind::kRms: return rms_norm(x, gain, eps);
-      case NormKind::kNone: break;
+      case NormKind::kLayer:
+        return layer_norm(x, gain, bias, eps);
+      case NormKind::kRms:
+        return rms_norm(x, gain, eps);
+      case NormKind::kNone:
+        break;
     }
     return x;
   }

@@ -23,9 +23,15 @@ void initialise(const Parameter& p, uint64_t seed) {
   float* x = p.tensor.data();
   const int64_t n = p.tensor.numel();
   switch (p.init.kind) {
-    case Init::kConstant: std::fill_n(x, n, p.init.value); break;
-    case Init::kUniform: std::generate_n(x, n, [&] { return p.init.value * (2 * random.uniform() - 1); }); break;
-    case Init::kNormal: std::generate_n(x, n, [&] { return p.init.value * random.normal(); }); break;
+    case Init::kConstant:
+      std::fill_n(x, n, p.init.value);
+      break;
+    case Init::kUniform:
+      std::generate_n(x, n, [&] { return p.init.value * (2 * random.uniform() - 1); });
+      break;
+    case Init::kNormal:
+      std::generate_n(x, n, [&] { return p.init.value * random.normal(); });
+      break;
   }
 }
 

@@ -40,12 +40,12 @@ class Parameters {
   const std::vector<Parameter>& list() const { return list_; }
   const Parameter* find(std::string_view name) const;
   const Tensor& operator[](std::string_view name) const;  // an error with the nearest name where there is none
-  int64_t count() const;                                   // numbers in all of them
+  int64_t count() const;                                  // numbers in all of them
   int64_t count_under(std::string_view prefix) const;
 
   float* values() const { return values_.data(); }
   float* gradients() const { return gradients_.data(); }  // complete after finish_gradients()
-  int64_t arena_size() const { return size_; }             // count(): parameters lie without gaps
+  int64_t arena_size() const { return size_; }            // count(): parameters lie without gaps
   void clear_gradients() const;
   void finish_gradients() const;  // zeros for those that no backward reached
 
@@ -58,7 +58,8 @@ class Parameters {
 // A place in the tree of names.
 class Scope {
  public:
-  explicit Scope(Parameters& parameters, std::string prefix = "") : parameters_(&parameters), prefix_(std::move(prefix)) {}
+  explicit Scope(Parameters& parameters, std::string prefix = "")
+      : parameters_(&parameters), prefix_(std::move(prefix)) {}
   Scope operator/(std::string_view name) const;
   Scope operator/(int64_t index) const { return *this / std::to_string(index); }
   Tensor declare(std::string_view name, const Shape& shape, const Init& init) const;

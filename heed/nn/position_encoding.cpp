@@ -11,7 +11,9 @@ namespace heed::nn {
 namespace {
 
 // Tables that grow do so to the next power of two, so that they grow rarely.
-int64_t room_for(int64_t longest) { return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(64, longest)))); }
+int64_t room_for(int64_t longest) {
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(std::max<int64_t>(64, longest))));
+}
 
 }  // namespace
 
@@ -28,7 +30,8 @@ PositionEncoding::PositionEncoding(const Scope& scope, const StackConfig& config
 
 Tensor PositionEncoding::table(int64_t longest) const {
   if (config_.positions.kind == PositionKind::kLearned) {
-    if (longest > learned_.rows()) fail("[positions] a sequence of {}: the learned table has {}", longest, learned_.rows());
+    if (longest > learned_.rows())
+      fail("[positions] a sequence of {}: the learned table has {}", longest, learned_.rows());
     return learned_;
   }
   if (config_.positions.kind != PositionKind::kSinusoidal) return {};
@@ -60,7 +63,8 @@ RotaryTable PositionEncoding::rotary_table(int64_t longest) const {
 
 const std::vector<int32_t>& PositionEncoding::buckets(int64_t room) const {
   const std::lock_guard lock(tables_->lock);
-  std::vector<int32_t>& buckets = tables_->t5_buckets[static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(room)))];
+  std::vector<int32_t>& buckets =
+      tables_->t5_buckets[static_cast<size_t>(std::countr_zero(static_cast<uint64_t>(room)))];
   for (int64_t d = 1 - room; d < room && static_cast<int64_t>(buckets.size()) < 2 * room - 1; ++d) {
     buckets.push_back(static_cast<int32_t>(
         t5_bucket(d, bidirectional_, config_.positions.t5_buckets, config_.positions.t5_max_distance)));

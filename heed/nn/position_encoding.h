@@ -30,8 +30,8 @@ class PositionEncoding {
 
   StackConfig config_;
   bool bidirectional_ = false;
-  Tensor learned_;          // (P, C), or T5's (buckets, H)
-  Tensor slopes_;           // (H) of ALiBi
+  Tensor learned_;  // (P, C), or T5's (buckets, H)
+  Tensor slopes_;   // (H) of ALiBi
   // Tables that grow with the longest sequence seen. Several threads may run one model: the lock is for those that grow,
   // a table that was given out stays as it is.
   struct Tables {

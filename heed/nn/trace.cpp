@@ -103,8 +103,11 @@ Tensor Trace::tensor(const std::string& name, int64_t sequence) const {
   std::vector<Tensor> heads;
   for (int64_t h = 0; h < it.heads; ++h) {
     heads.push_back(attention_weights(r.q, r.k, r.args,
-                                      {.sequence = sequence, .head = h, .rows = it.spans.length(sequence),
-                                       .scores = it.kind == Kind::kScores, .with_dropout = true}));
+                                      {.sequence = sequence,
+                                       .head = h,
+                                       .rows = it.spans.length(sequence),
+                                       .scores = it.kind == Kind::kScores,
+                                       .with_dropout = true}));
   }
   return stack(name, heads);  // (H, n, n')
 }
@@ -126,9 +129,12 @@ Shape Trace::shape(const std::string& name) const {
   Shape shape = same_shapes(it) ? Shape{B} : Shape{};
   const int64_t rows = same_shapes(it) ? n : it.spans.tokens();
   switch (it.kind) {
-    case Kind::kRows: return shape.append(rows).append(it.x.cols());
-    case Kind::kHeads: return shape.append(it.heads).append(rows).append(it.x.cols() / it.heads);
-    default: break;
+    case Kind::kRows:
+      return shape.append(rows).append(it.x.cols());
+    case Kind::kHeads:
+      return shape.append(it.heads).append(rows).append(it.x.cols() / it.heads);
+    default:
+      break;
   }
   return shape.append(it.heads).append(n).append(attentions_.at(it.attention).args.k_spans.longest());
 }

@@ -98,8 +98,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   Tensor y = Tensor::empty({q.rows(), args.heads * a.Dv});
   const bool training = grad_enabled();
   const Tensor kept = training ? Tensor::empty({q.rows(), 2 * args.heads}) : Tensor();
-  kernels::attention(a,
-                     {heads_of(q), heads_of(k), heads_of(v), y.data(), y.ld(), training ? softmax_rows(kept) : nullptr});
+  kernels::attention(
+      a, {heads_of(q), heads_of(k), heads_of(v), y.data(), y.ld(), training ? softmax_rows(kept) : nullptr});
   on_backward(y, {q, k, v, args.relative}, [q, k, v, args, a, kept, out = y.detach()](const Tensor& dy) {
     // A tensor in two roles gets the gradient of the second apart, and adds it afterwards.
     const Tensor k_apart = share_gradient(q, k) ? Tensor::empty(k.shape()) : Tensor();
@@ -125,8 +125,8 @@ Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionArgs& 
   Tensor weights = Tensor::empty({at.rows, args.k_spans.length(at.sequence)});
   const Tensor scores = at.scores ? Tensor::empty(weights.shape()) : Tensor();
   kernels::attention_weights(kernel_args(q, Tensor(), args),
-                             {heads_of(q), heads_of(k), at.sequence, at.head, at.first, at.rows, at.with_dropout, weights.data(),
-                              at.scores ? scores.data() : nullptr});
+                             {heads_of(q), heads_of(k), at.sequence, at.head, at.first, at.rows, at.with_dropout,
+                              weights.data(), at.scores ? scores.data() : nullptr});
   return at.scores ? scores : weights;
 }
 

@@ -143,7 +143,8 @@ void run_backward(const Tensor& t, Queue& queue) {
 namespace detail {
 
 bool record(const Tensor& y, const Tensor* inputs, int n) {
-  if (!recording || std::none_of(inputs, inputs + n, [](const Tensor& x) { return x && x.requires_grad(); })) return false;
+  if (!recording || std::none_of(inputs, inputs + n, [](const Tensor& x) { return x && x.requires_grad(); }))
+    return false;
   if (n > Node::kMaxInputs) fail("[autograd] {} inputs: at most {}", n, Node::kMaxInputs);
   Node& node = *y.node();
   node.requires_grad = true;
@@ -167,7 +168,10 @@ bool share_gradient(const Tensor& a, const Tensor& b) {
 }
 
 NoGrad::NoGrad() : before_(std::exchange(recording, false)) {}
-NoGrad::~NoGrad() { recording = before_; }
+NoGrad::~NoGrad() {
+  recording = before_;
+  if (recording) next_round();  // a backward or a run without gradients is over
+}
 bool grad_enabled() { return recording; }
 
 bool Tensor::requires_grad() const { return known().requires_grad; }
@@ -242,7 +246,8 @@ void Tensor::backward() const {
 
 void Tensor::backward(const Tensor& upstream) const {
   if (!known().requires_grad) fail("[backward] nothing here requires a gradient");
-  if (!(upstream.shape() == shape())) fail("[backward] gradient {} for shape {}", upstream.shape().str(), shape().str());
+  if (!(upstream.shape() == shape()))
+    fail("[backward] gradient {} for shape {}", upstream.shape().str(), shape().str());
   thread_local Queue queue;
   queue.clear();  // what an exception may have left
   NoGrad no_grad;

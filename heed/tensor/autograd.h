@@ -47,8 +47,8 @@ struct Node : Pooled {
 
   Buffer grad;
   int64_t grad_offset = 0;
-  bool grad_written = false;  // else what lies in grad is stale
-  bool grad_shared = false;   // grad belongs to an arena: never replaced
+  bool grad_written = false;      // else what lies in grad is stale
+  bool grad_shared = false;       // grad belongs to an arena: never replaced
   std::atomic<uint64_t> lent{0};  // to which EarlyGrad the memory of grad is lent; 0: to none
   Buffer evicted;                 // what that one wrote, once the memory was needed for something else
   // Columns [begin, end) of the gradient that slices have written so far, while not all are.
@@ -74,7 +74,8 @@ bool record(const Tensor& y, const Tensor* inputs, int n);
 
 template <class F>
 void on_backward(const Tensor& y, std::initializer_list<Tensor> inputs, F&& backward) {
-  if (detail::record(y, inputs)) y.node()->backward = new detail::BackwardOf<std::remove_cvref_t<F>>(std::move(backward));
+  if (detail::record(y, inputs))
+    y.node()->backward = new detail::BackwardOf<std::remove_cvref_t<F>>(std::forward<F>(backward));
 }
 
 // True where the gradients of both lie in the same memory: an op must not write the two at once.

@@ -34,13 +34,15 @@ AttentionArgs::Mask dense_mask(const DenseMask& mask, const Shape& shape) {
 
 }  // namespace
 
-DenseAttention scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in, const DenseMask& mask) {
+DenseAttention scaled_dot_product_attention(const Tensor& q_in, const Tensor& k_in, const Tensor& v_in,
+                                            const DenseMask& mask) {
   constexpr const char* kOp = "attention";
   for (const Tensor* x : {&q_in, &k_in, &v_in}) {
     if (x->shape().rank() < 2) fail("[attention] shape {}: expected (..., length, features)", x->shape().str());
   }
   if (q_in.size(-1) != k_in.size(-1)) {
-    fail("[attention] queries {} and keys {}: expected the same number of features", q_in.shape().str(), k_in.shape().str());
+    fail("[attention] queries {} and keys {}: expected the same number of features", q_in.shape().str(),
+         k_in.shape().str());
   }
   if (k_in.size(-2) != v_in.size(-2)) {
     fail("[attention] keys {} and values {}: expected the same length", k_in.shape().str(), v_in.shape().str());

@@ -61,21 +61,22 @@ void each_pair(const Walk& w, float* y, const float* a, const float* b, F f) {
   constexpr int64_t kGrain = 16384;
   const int64_t n = w.run(), step_a = w.step_a(), step_b = w.step_b();
   const int64_t pieces = std::max<int64_t>(1, (n + kGrain - 1) / kGrain);  // of a run
-  parallel_for(w.runs * pieces, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, n)), [&](int64_t begin, int64_t end) {
-    for (int64_t p = begin; p < end; ++p) {
-      const int64_t from = p % pieces * kGrain, to = std::min(n, from + kGrain);
-      w.visit(p / pieces, [&](int64_t i, int64_t ia, int64_t ib) {
-        // Apart, so that each is a plain loop over vectors.
-        if (step_a && step_b) {
-          for (int64_t j = from; j < to; ++j) y[i + j] = f(y[i + j], a[ia + j], b[ib + j]);
-        } else if (step_a) {
-          for (int64_t j = from; j < to; ++j) y[i + j] = f(y[i + j], a[ia + j], b[ib]);
-        } else {
-          for (int64_t j = from; j < to; ++j) y[i + j] = f(y[i + j], a[ia], b[ib + j * step_b]);
-        }
-      });
-    }
-  });
+  parallel_for(w.runs * pieces, std::max<int64_t>(1, kGrain / std::max<int64_t>(1, n)),
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t p = begin; p < end; ++p) {
+                   const int64_t from = p % pieces * kGrain, to = std::min(n, from + kGrain);
+                   w.visit(p / pieces, [&](int64_t i, int64_t ia, int64_t ib) {
+                     // Apart, so that each is a plain loop over vectors.
+                     if (step_a && step_b) {
+                       for (int64_t j = from; j < to; ++j) y[i + j] = f(y[i + j], a[ia + j], b[ib + j]);
+                     } else if (step_a) {
+                       for (int64_t j = from; j < to; ++j) y[i + j] = f(y[i + j], a[ia + j], b[ib]);
+                     } else {
+                       for (int64_t j = from; j < to; ++j) y[i + j] = f(y[i + j], a[ia], b[ib + j * step_b]);
+                     }
+                   });
+                 }
+               });
 }
 
 // True where x is what dy is made of again and again: its dimensions are the last of dy's.
@@ -163,7 +164,8 @@ Tensor multiply(const Tensor& a_in, const Tensor& b_in) {
   if (a.shape() == b.shape()) {
     kernels::multiply(y.data(), a.data(), b.data(), y.numel());
   } else if (y.numel() > 0) {
-    each_pair(Walk(shape, a.shape(), b.shape()), y.data(), a.data(), b.data(), [](float, float p, float q) { return p * q; });
+    each_pair(Walk(shape, a.shape(), b.shape()), y.data(), a.data(), b.data(),
+              [](float, float p, float q) { return p * q; });
   }
   on_backward(y, {a, b}, [a, b](const Tensor& dy) {
     if (dy.numel() == 0) return;

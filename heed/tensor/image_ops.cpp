@@ -13,10 +13,12 @@ Tensor with_class_row(const Tensor& x_in, const Tensor& first, const Tensor& pos
   check_rows("with_class_row", "patches", x, spans.tokens() - B);
   check_shape("with_class_row", "class row", first, {C});
   if (n * B != spans.tokens()) {
-    fail("[with_class_row] images of different sizes: the longest has {} rows, {} images have {}", n, B, spans.tokens());
+    fail("[with_class_row] images of different sizes: the longest has {} rows, {} images have {}", n, B,
+         spans.tokens());
   }
   if (positions) check_columns("with_class_row", "positions", positions, C);
-  if (positions && n > positions.rows()) fail("[with_class_row] {} rows an image: the table of positions has {}", n, positions.rows());
+  if (positions && n > positions.rows())
+    fail("[with_class_row] {} rows an image: the table of positions has {}", n, positions.rows());
   Tensor y = Tensor::empty({spans.tokens(), C});
   parallel_for(B, 16, [&](int64_t begin, int64_t end) {
     for (int64_t t = begin * n; t < end * n; ++t) {

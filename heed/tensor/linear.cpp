@@ -6,7 +6,6 @@
 namespace heed {
 namespace detail {
 
-using kernels::Gemm;
 using kernels::Operand;
 
 void check_linear(const char* op, const Tensor& x, const LinearWeight& w) {
@@ -17,18 +16,32 @@ void check_linear(const char* op, const Tensor& x, const LinearWeight& w) {
 
 void linear_forward(float* y, int64_t ldy, const Rows& x, const LinearWeight& w, const Finish* finish) {
   const bool out_in = w.layout == WeightLayout::kOutIn;
-  kernels::gemm({.M = x.rows, .N = w.out(), .K = w.in(), .a = Operand{x.data, x.ld},
-                 .b = Operand{w.weight.data(), w.weight.ld(), out_in}, .c = y, .ldc = ldy,
-                 .bias = w.bias ? w.bias.data() : nullptr, .finish = finish, .precision = current_precision()});
+  kernels::gemm({.M = x.rows,
+                 .N = w.out(),
+                 .K = w.in(),
+                 .a = Operand{x.data, x.ld},
+                 .b = Operand{w.weight.data(), w.weight.ld(), out_in},
+                 .c = y,
+                 .ldc = ldy,
+                 .bias = w.bias ? w.bias.data() : nullptr,
+                 .finish = finish,
+                 .precision = current_precision()});
 }
 
 void linear_backward_input(const GradTarget& dx, const Rows& dy, const LinearWeight& w, Precision precision,
                            const Finish* finish) {
   if (!dx) return;
   const bool out_in = w.layout == WeightLayout::kOutIn;
-  kernels::gemm({.M = dy.rows, .N = w.in(), .K = w.out(), .a = Operand{dy.data, dy.ld},
-                 .b = Operand{w.weight.data(), w.weight.ld(), !out_in}, .c = dx.data, .ldc = dx.ld,
-                 .accumulate = dx.accumulate, .finish = finish, .precision = precision});
+  kernels::gemm({.M = dy.rows,
+                 .N = w.in(),
+                 .K = w.out(),
+                 .a = Operand{dy.data, dy.ld},
+                 .b = Operand{w.weight.data(), w.weight.ld(), !out_in},
+                 .c = dx.data,
+                 .ldc = dx.ld,
+                 .accumulate = dx.accumulate,
+                 .finish = finish,
+                 .precision = precision});
 }
 
 void linear_backward_weight(const LinearWeight& w, const Rows& x, const Rows& dy, Precision precision) {
@@ -36,8 +49,15 @@ void linear_backward_weight(const LinearWeight& w, const Rows& x, const Rows& dy
     const bool out_in = w.layout == WeightLayout::kOutIn;
     const Operand rows_a = out_in ? Operand{dy.data, dy.ld, true} : Operand{x.data, x.ld, true};
     const Operand rows_b = out_in ? Operand{x.data, x.ld} : Operand{dy.data, dy.ld};
-    kernels::gemm({.M = w.weight.size(0), .N = w.weight.size(1), .K = x.rows, .a = rows_a, .b = rows_b, .c = dw.data,
-                   .ldc = dw.ld, .accumulate = dw.accumulate, .precision = precision});
+    kernels::gemm({.M = w.weight.size(0),
+                   .N = w.weight.size(1),
+                   .K = x.rows,
+                   .a = rows_a,
+                   .b = rows_b,
+                   .c = dw.data,
+                   .ldc = dw.ld,
+                   .accumulate = dw.accumulate,
+                   .precision = precision});
   }
   if (const GradTarget db = w.bias.zeroed_grad_target()) kernels::sum_rows(db.data, dy.data, dy.ld, dy.rows, w.out());
 }
@@ -128,8 +148,15 @@ struct SideBySide {
       held[i].weight.grad_target();
       held[i].bias.grad_target();
     }
-    kernels::gemm({.M = total, .N = held[0].in(), .K = x.rows(), .a = {dy.data(), dy.ld(), true}, .b = {x.data(), x.ld()},
-                   .c = dw.data, .ldc = dw.ld, .accumulate = dw.accumulate, .precision = precision});
+    kernels::gemm({.M = total,
+                   .N = held[0].in(),
+                   .K = x.rows(),
+                   .a = {dy.data(), dy.ld(), true},
+                   .b = {x.data(), x.ld()},
+                   .c = dw.data,
+                   .ldc = dw.ld,
+                   .accumulate = dw.accumulate,
+                   .precision = precision});
     if (!db) return;
     if (!db.accumulate) kernels::fill(db.data, 0, total);
     kernels::sum_rows(db.data, dy.data(), dy.ld(), dy.rows(), total);

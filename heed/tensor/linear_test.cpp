@@ -4,12 +4,7 @@
 namespace heed {
 namespace {
 
-using testing::expect_gradients;
-using testing::expect_same_bits;
-using testing::expect_values;
-using testing::random_leaf;
-using testing::random_tensor;
-using Inputs = std::vector<Tensor>;
+using namespace testing;
 
 constexpr auto kOutIn = WeightLayout::kOutIn;
 constexpr auto kInOut = WeightLayout::kInOut;

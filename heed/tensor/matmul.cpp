@@ -40,8 +40,13 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in) {
   const Precision precision = current_precision();
   const int64_t entries = batch.lead.numel();
   for (int64_t i = 0; i < entries; ++i) {
-    kernels::gemm({.M = M, .N = N, .K = K, .a = {a.data() + batch.offset(a.shape(), i), K},
-                   .b = {b.data() + batch.offset(b.shape(), i), N}, .c = y.data() + i * M * N, .ldc = N,
+    kernels::gemm({.M = M,
+                   .N = N,
+                   .K = K,
+                   .a = {a.data() + batch.offset(a.shape(), i), K},
+                   .b = {b.data() + batch.offset(b.shape(), i), N},
+                   .c = y.data() + i * M * N,
+                   .ldc = N,
                    .precision = precision});
   }
   on_backward(y, {a, b}, [=](const Tensor& dy) {
@@ -50,12 +55,26 @@ Tensor matmul(const Tensor& a_in, const Tensor& b_in) {
       const int64_t at_a = batch.offset(a.shape(), i), at_b = batch.offset(b.shape(), i);
       const float* g = dy.data() + i * M * N;
       if (da) {
-        kernels::gemm({.M = M, .N = K, .K = N, .a = {g, N}, .b = {b.data() + at_b, N, true}, .c = da.data + at_a, .ldc = K,
-                       .accumulate = true, .precision = precision});
+        kernels::gemm({.M = M,
+                       .N = K,
+                       .K = N,
+                       .a = {g, N},
+                       .b = {b.data() + at_b, N, true},
+                       .c = da.data + at_a,
+                       .ldc = K,
+                       .accumulate = true,
+                       .precision = precision});
       }
       if (db) {
-        kernels::gemm({.M = K, .N = N, .K = M, .a = {a.data() + at_a, K, true}, .b = {g, N}, .c = db.data + at_b, .ldc = N,
-                       .accumulate = true, .precision = precision});
+        kernels::gemm({.M = K,
+                       .N = N,
+                       .K = M,
+                       .a = {a.data() + at_a, K, true},
+                       .b = {g, N},
+                       .c = db.data + at_b,
+                       .ldc = N,
+                       .accumulate = true,
+                       .precision = precision});
       }
     }
   });

@@ -43,15 +43,16 @@ inline Tensor operator-(const Tensor& a, const Tensor& b) { return subtract(a, b
 inline Tensor operator*(const Tensor& a, const Tensor& b) { return multiply(a, b); }
 inline Tensor operator*(float alpha, const Tensor& x) { return scale(x, alpha); }
 
-Tensor sum(const Tensor& x);   // of all elements, a scalar
+Tensor sum(const Tensor& x);  // of all elements, a scalar
 Tensor mean(const Tensor& x);
 
 // Shape.
-Tensor contiguous(const Tensor& x);                      // x itself where it is
-Tensor reshape(const Tensor& x, const Shape& shape);     // the same numbers
+Tensor contiguous(const Tensor& x);                   // x itself where it is
+Tensor reshape(const Tensor& x, const Shape& shape);  // the same numbers
 Tensor transpose(const Tensor& x, int first, int second);
-Tensor concat_rows(std::span<const Tensor> parts);       // (n1, C), (n2, C), ... -> (n1 + n2 + ..., C)
-Tensor select_rows(const Tensor& x, std::span<const int32_t> rows);  // (T, C) -> (rows, C); rows stay until the backward
+Tensor concat_rows(std::span<const Tensor> parts);  // (n1, C), (n2, C), ... -> (n1 + n2 + ..., C)
+Tensor select_rows(const Tensor& x,
+                   std::span<const int32_t> rows);  // (T, C) -> (rows, C); rows stay until the backward
 
 // Products. matmul: (..., M, K) x (..., K, N) -> (..., M, N), leading dimensions broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -81,7 +82,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& gain, float eps);
 // The ids and positions are read again by the backward: they stay with the batch until then.
 struct EmbeddingArgs {
   float scale = 1;
-  Tensor positions;                    // (P, C), constant or learned
+  Tensor positions;  // (P, C), constant or learned
   const uint32_t* position_of_row = nullptr;
 };
 Tensor embedding(const Tensor& table, std::span<const int32_t> ids, const EmbeddingArgs& args = {});
@@ -105,7 +106,8 @@ struct AttentionArgs {
   float scale = 0;  // 0: 1 / sqrt(size of one head)
   bool causal = false;
   std::shared_ptr<const std::vector<int32_t>> key_lengths;
-  std::shared_ptr<const std::vector<int32_t>> k_rows;  // of a cache: key j of k_spans is this row of k and v; no gradients
+  std::shared_ptr<const std::vector<int32_t>>
+      k_rows;  // of a cache: key j of k_spans is this row of k and v; no gradients
   struct Mask {
     std::shared_ptr<const std::vector<uint8_t>> keep;
     Tensor add;  // constant
@@ -134,7 +136,8 @@ struct DenseMask {
 struct DenseAttention {
   Tensor out, weights;
 };
-DenseAttention scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v, const DenseMask& mask = {});
+DenseAttention scaled_dot_product_attention(const Tensor& q, const Tensor& k, const Tensor& v,
+                                            const DenseMask& mask = {});
 
 // Rotary positions of q or k: (T, H * D) -> the same. Tables from kernels::rotary_tables.
 struct RotaryTable {
@@ -162,11 +165,12 @@ struct LossArgs {
   bool keep_rows = false;
 };
 struct LossResult {
-  Tensor loss;       // scalar: scale * sum of the rows' losses
-  double nll = 0;    // sum of -log p[target], without smoothing
-  int64_t rows = 0;  // that count
+  Tensor loss;                 // scalar: scale * sum of the rows' losses
+  double nll = 0;              // sum of -log p[target], without smoothing
+  int64_t rows = 0;            // that count
   std::vector<float> row_nll;  // where keep_rows
 };
-LossResult vocabulary_loss(const Tensor& x, const LinearWeight& w, std::span<const int32_t> targets, const LossArgs& args = {});
+LossResult vocabulary_loss(const Tensor& x, const LinearWeight& w, std::span<const int32_t> targets,
+                           const LossArgs& args = {});
 
 }  // namespace heed

@@ -53,9 +53,8 @@ Tensor reshape(const Tensor& x_in, const Shape& shape) {
     fail("[reshape] {} to {}: {} elements, expected {}", x.shape().str(), shape.str(), shape.numel(), x.numel());
   }
   Tensor y = Tensor::view_of(x.node()->values, x.node()->offset, shape);
-  on_backward(y, {x}, [x](const Tensor& dy) {
-    x.add_grad(Tensor::view_of(dy.node()->values, dy.node()->offset, x.shape()));
-  });
+  on_backward(y, {x},
+              [x](const Tensor& dy) { x.add_grad(Tensor::view_of(dy.node()->values, dy.node()->offset, x.shape())); });
   return y;
 }
 

@@ -18,7 +18,8 @@ Shape& Shape::append(int64_t dim) {
 }
 
 size_t Shape::place(int dim) const {
-  if (dim < -rank_ || dim >= rank_) fail("[shape] dimension {} of {}: expected {} to {}", dim, str(), -rank_, rank_ - 1);
+  if (dim < -rank_ || dim >= rank_)
+    fail("[shape] dimension {} of {}: expected {} to {}", dim, str(), -rank_, rank_ - 1);
   return static_cast<size_t>(dim < 0 ? dim + rank_ : dim);
 }
 
@@ -49,8 +50,8 @@ Shape broadcast(const char* op, const Shape& a, const Shape& b) {
     const int64_t x = i < rank - a.rank() ? 1 : a[i - (rank - a.rank())];
     const int64_t y = i < rank - b.rank() ? 1 : b[i - (rank - b.rank())];
     if (x != y && x != 1 && y != 1) {
-      fail("[{}] shapes {} and {} do not broadcast: expected equal sizes or 1, found {} and {}", op, a.str(), b.str(), x,
-           y);
+      fail("[{}] shapes {} and {} do not broadcast: expected equal sizes or 1, found {} and {}", op, a.str(), b.str(),
+           x, y);
     }
     out.append(x == 1 ? y : x);
   }

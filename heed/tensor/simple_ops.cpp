@@ -28,7 +28,8 @@ Tensor gate(const Tensor& gate_in, const Tensor& up_in, Activation act) {
     const Tensor up_apart = up.requires_grad() && !share_gradient(g, up) ? Tensor() : Tensor::empty(g.shape());
     const GradTarget dg = gate_apart ? GradTarget{gate_apart.data(), 0, false} : g.grad_target();
     const GradTarget du = up_apart ? GradTarget{up_apart.data(), 0, false} : up.grad_target();
-    kernels::gate_backward({g.numel(), g.data(), up.data(), dy.data(), dg.data, du.data, dg.accumulate, du.accumulate, act});
+    kernels::gate_backward(
+        {g.numel(), g.data(), up.data(), dy.data(), dg.data, du.data, dg.accumulate, du.accumulate, act});
     if (up_apart) up.add_grad(up_apart);
   });
   return y;
@@ -63,11 +64,12 @@ Tensor layer_norm(const Tensor& x_in, const Tensor& gain, const Tensor& bias, fl
   if (bias) check_shape("layer_norm", "bias", bias, {C});
   Tensor y = Tensor::empty(x.shape());
   const Tensor mean = Tensor::empty({T}), rstd = Tensor::empty({T});
-  kernels::layer_norm({T, C, x.data(), gain.data(), bias ? bias.data() : nullptr, eps, y.data(), mean.data(), rstd.data()});
+  kernels::layer_norm(
+      {T, C, x.data(), gain.data(), bias ? bias.data() : nullptr, eps, y.data(), mean.data(), rstd.data()});
   on_backward(y, {x, gain, bias}, [x, gain, bias, mean, rstd, T, C](const Tensor& dy) {
     const GradTarget dx = x.grad_target();
-    kernels::layer_norm_backward({T, C, x.data(), gain.data(), mean.data(), rstd.data(), dy.data(), dx.data, dx.accumulate,
-                                  gain.zeroed_grad_target().data, bias.zeroed_grad_target().data});
+    kernels::layer_norm_backward({T, C, x.data(), gain.data(), mean.data(), rstd.data(), dy.data(), dx.data,
+                                  dx.accumulate, gain.zeroed_grad_target().data, bias.zeroed_grad_target().data});
   });
   return y;
 }
@@ -81,8 +83,8 @@ Tensor rms_norm(const Tensor& x_in, const Tensor& gain, float eps) {
   kernels::rms_norm({T, C, x.data(), gain.data(), eps, y.data(), rstd.data()});
   on_backward(y, {x, gain}, [x, gain, rstd, T, C](const Tensor& dy) {
     const GradTarget dx = x.grad_target();
-    kernels::rms_norm_backward({T, C, x.data(), gain.data(), rstd.data(), dy.data(), dx.data, dx.accumulate,
-                                gain.zeroed_grad_target().data});
+    kernels::rms_norm_backward(
+        {T, C, x.data(), gain.data(), rstd.data(), dy.data(), dx.data, dx.accumulate, gain.zeroed_grad_target().data});
   });
   return y;
 }

@@ -25,7 +25,8 @@ Spans::Spans(std::span<const int64_t> lengths, std::span<const int64_t> first_po
     data->offsets.push_back(static_cast<int32_t>(end));
     data->ids.push_back(id);
     const int64_t first = first_positions.empty() ? 0 : first_positions[s];
-    if (first < 0 || first > std::numeric_limits<int32_t>::max() - n) fail("[spans] position {} of sequence {}", first, s);
+    if (first < 0 || first > std::numeric_limits<int32_t>::max() - n)
+      fail("[spans] position {} of sequence {}", first, s);
     if (n > 0) data->positions_end = std::max(data->positions_end, first + n);
     for (int64_t p = first; p < first + n; ++p) {
       data->sequence.push_back(id);

@@ -65,8 +65,8 @@ class Tensor {
   Tensor& set_requires_grad(bool wanted = true);
   // A parameter's gradient lives at `offset` of a shared buffer instead of one of its own.
   void set_grad_storage(const Buffer& buffer, int64_t offset);
-  Tensor grad() const;  // zeros where nothing arrived
-  void clear_grad();    // the next backward writes instead of adding
+  Tensor grad() const;    // zeros where nothing arrived
+  void clear_grad();      // the next backward writes instead of adding
   Tensor detach() const;  // the same numbers without history
 
   // From a scalar: fills grad() of every leaf. The history is used up.

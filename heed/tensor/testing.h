@@ -14,6 +14,8 @@
 
 namespace heed::testing {
 
+using Inputs = std::vector<Tensor>;
+
 inline Tensor random_tensor(const Shape& shape, uint64_t seed, float size = 1) {
   Random random(seed);
   Tensor x = Tensor::empty(shape);

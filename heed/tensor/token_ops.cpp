@@ -33,15 +33,17 @@ Tensor embedding(const Tensor& table, std::span<const int32_t> ids, const Embedd
   Tensor y = Tensor::empty({T, C});
   kernels::embedding(y.data(), {T, C, V, table.data(), ids.data(), args.scale, positions ? positions.data() : nullptr,
                                 args.position_of_row});
-  on_backward(y, {table, positions}, [table, positions, T, C, V, scale = args.scale, ids, rows = args.position_of_row](const Tensor& dy) {
-    if (const GradTarget d = table.zeroed_grad_target()) {
-      kernels::embedding_backward(d.data, dy.data(), ids.data(), T, C, V, scale);
-    }
-    if (!positions) return;
-    if (const GradTarget d = positions.zeroed_grad_target()) {
-      kernels::embedding_backward(d.data, dy.data(), reinterpret_cast<const int32_t*>(rows), T, C, positions.rows(), 1);
-    }
-  });
+  on_backward(y, {table, positions},
+              [table, positions, T, C, V, scale = args.scale, ids, rows = args.position_of_row](const Tensor& dy) {
+                if (const GradTarget d = table.zeroed_grad_target()) {
+                  kernels::embedding_backward(d.data, dy.data(), ids.data(), T, C, V, scale);
+                }
+                if (!positions) return;
+                if (const GradTarget d = positions.zeroed_grad_target()) {
+                  kernels::embedding_backward(d.data, dy.data(), reinterpret_cast<const int32_t*>(rows), T, C,
+                                              positions.rows(), 1);
+                }
+              });
   return y;
 }
 
@@ -71,7 +73,8 @@ Tensor residual(const Tensor& x_in, const Tensor& f_in, const Spans& spans, cons
   const Tensor keep = new_mask(T, C);
   kernels::residual_dropout(y.data(), bits(keep), x.data(), f.data(), spans.row_ids(), T, C, how);
   on_backward(y, {x, f}, [x, f, keep, T, C, p = how.p](const Tensor& dy) {
-    if (const GradTarget df = f.grad_target()) kernels::apply_mask(df.data, dy.data(), bits(keep), T, C, p, df.accumulate);
+    if (const GradTarget df = f.grad_target())
+      kernels::apply_mask(df.data, dy.data(), bits(keep), T, C, p, df.accumulate);
     x.add_grad(dy);
   });
   return y;
@@ -86,7 +89,8 @@ Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& table, const Sp
   if (spans.positions_end() > table.cos.rows()) {
     fail("[rotary] a sequence of {}: the table has {} positions", spans.positions_end(), table.cos.rows());
   }
-  kernels::Rotary r{T, heads, D, turned, table.cos.data(), table.sin.data(), spans.positions(), table.interleaved, false};
+  kernels::Rotary r{T,    heads, D, turned, table.cos.data(), table.sin.data(), spans.positions(), table.interleaved,
+                    false};
   Tensor y = Tensor::empty(x.shape());
   kernels::rotary(y.data(), y.ld(), x.data(), x.ld(), r, false);
   on_backward(y, {x}, [x, r, table, spans](const Tensor& dy) {

@@ -5,12 +5,7 @@
 namespace heed {
 namespace {
 
-using testing::expect_gradients;
-using testing::expect_same_bits;
-using testing::expect_values;
-using testing::random_leaf;
-using testing::random_tensor;
-using Inputs = std::vector<Tensor>;
+using namespace testing;
 
 Spans ragged(std::vector<int64_t> lengths, uint32_t first = 0) { return Spans(lengths, first); }
 

@@ -41,7 +41,7 @@ void check(const TokenizerConfig& config) {
   if (config.vocabulary > kLargest) {
     fail("[tokenizer] vocabulary is {}, expected at most {}", config.vocabulary, kLargest);
   }
-  if (config.vocabulary < kSpecials + 1) {
+  if (config.vocabulary != 0 && config.vocabulary < kSpecials + 1) {
     fail("[tokenizer] vocabulary is {}, expected at least {}", config.vocabulary, smallest_vocabulary(config.kind));
   }
 }
@@ -86,28 +86,51 @@ int64_t number_after(const std::string& message, std::string_view before) {
   return number;
 }
 
-[[noreturn]] void explain(const std::string& message, const TokenizerConfig& config, const std::string& side) {
-  if (const int64_t most = number_after(message, "Please set it to a value <= "); most >= 0) {
-    fail("[tokenizer] vocabulary {} is larger than {} allows, expected at most {}", config.vocabulary, side, most);
-  }
-  const std::string small = "Vocabulary size is smaller than required_chars. ";
-  if (const size_t at = message.find(small); at != std::string::npos) {
-    const int64_t least = std::max(number_after(message.substr(at), " vs "), smallest_vocabulary(config.kind));
-    fail(
-        "[tokenizer] vocabulary {} is too small for the characters of {}, expected at least {} or a lower "
-        "character_coverage",
-        config.vocabulary, side, least);
-  }
-  fail("[tokenizer] cannot learn from {}: {}", side, printable(message, 200));
+// What SentencePiece says is possible, where it refused a size; else 0.
+int64_t possible_vocabulary(const std::string& message, TokenizerKind kind) {
+  if (const int64_t most = number_after(message, "Please set it to a value <= "); most >= 0) return most;
+  const size_t at = message.find("Vocabulary size is smaller than required_chars. ");
+  if (at == std::string::npos) return 0;
+  return std::max(number_after(message.substr(at), " vs "), smallest_vocabulary(kind));
 }
 
-std::string train_model(const TokenizerConfig& config, const std::vector<std::string>& lines, const std::string& side) {
+[[noreturn]] void explain(const std::string& message, const TokenizerConfig& config, const std::string& side) {
+  const int64_t possible = possible_vocabulary(message, config.kind);
+  if (possible == 0) fail("[tokenizer] cannot learn from {}: {}", side, printable(message, 200));
+  if (possible < config.vocabulary) {
+    fail("[tokenizer] vocabulary {} is larger than {} allows, expected at most {}", config.vocabulary, side, possible);
+  }
+  fail(
+      "[tokenizer] vocabulary {} is too small for the characters of {}, expected at least {} or a lower "
+      "character_coverage",
+      config.vocabulary, side, possible);
+}
+
+// A size that the text fills and that leaves its pieces enough to be learned from.
+int64_t vocabulary_by_text(const TokenizerConfig& config, const std::vector<std::string>& lines) {
+  constexpr size_t kBytesOfPiece = 400;
+  size_t bytes = 0;
+  for (const std::string& line : lines) bytes += line.size();
+  return std::clamp<int64_t>(static_cast<int64_t>(bytes / kBytesOfPiece), 1000,
+                             std::max<int64_t>(1000, config.most_by_text));
+}
+
+std::string train_model(TokenizerConfig config, const std::vector<std::string>& lines, const std::string& side) {
   const auto has_text = [](const std::string& line) { return line.find_first_not_of(' ') != std::string::npos; };
   if (std::none_of(lines.begin(), lines.end(), has_text))
     fail("[tokenizer] {} is empty, expected lines to learn from", side);
-  Lines iterator(lines);
+  const bool by_text = config.vocabulary == 0;
+  if (by_text) config.vocabulary = vocabulary_by_text(config, lines);
   std::string model;
-  const auto status = sentencepiece::SentencePieceTrainer::Train(trainer_settings(config), &iterator, &model);
+  const auto train = [&] {
+    Lines iterator(lines);
+    return sentencepiece::SentencePieceTrainer::Train(trainer_settings(config), &iterator, &model);
+  };
+  auto status = train();
+  if (const int64_t possible = possible_vocabulary(status.ToString(), config.kind); by_text && possible > 0) {
+    config.vocabulary = possible;
+    status = train();
+  }
   if (!status.ok()) explain(status.ToString(), config, side);
   if (config.vocabulary < smallest_vocabulary(config.kind)) {
     fail("[tokenizer] vocabulary is {}, expected at least {}", config.vocabulary, smallest_vocabulary(config.kind));

@@ -16,7 +16,8 @@ const std::vector<std::string>& tokenizer_kind_names();
 
 struct TokenizerConfig {
   TokenizerKind kind = TokenizerKind::kBpe;
-  int64_t vocabulary = 8000;               // with the special ids; word and char may end below it, byte has its own
+  int64_t vocabulary = 0;                  // with the special ids; word and char may end below it, byte has its own
+  int64_t most_by_text = 8000;             // with vocabulary 0 the text decides: a piece for 400 bytes, up to this
   bool joint = true;                       // one vocabulary for both sides
   std::string normalization = "identity";  // SentencePiece's: identity, nfkc, nmt_nfkc, nfkc_cf, nmt_nfkc_cf
   double character_coverage = 1.0;

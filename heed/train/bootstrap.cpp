@@ -56,8 +56,9 @@ PairedBootstrap paired_bootstrap(const SentenceCounts& baseline, const SentenceC
   result.baseline = estimate(score(baseline.sum()), first);
   result.system = estimate(score(system.sum()), second);
   // The differences, moved to a mean of 0, stand for those between two equal systems; one more so that p is never 0.
+  // At least as large, not larger: a system against itself has p = 1.
   const double mean = mean_of(differences), real = std::abs(result.baseline.score - result.system.score);
-  const auto larger = std::count_if(differences.begin(), differences.end(), [&](double d) { return d - mean > real; });
+  const auto larger = std::count_if(differences.begin(), differences.end(), [&](double d) { return d - mean >= real; });
   result.p_value = static_cast<double>(larger + 1) / static_cast<double>(config.samples + 1);
   return result;
 }

@@ -61,7 +61,12 @@ std::vector<ConfigField> config_fields(TrainConfig& c) {
       {"data.bad_lines", &c.data.bad_lines, "empty, over-long or not UTF-8: skip or refuse", {"skip", "refuse"}},
       {"data.max_length", &c.data.max_length, "tokens of a sentence; longer pairs count as bad lines", {}, 2, 65536},
       {"text.tokenizer", &c.text.tokenizer, "bpe, unigram, word, char or byte", text::tokenizer_kind_names()},
-      {"text.vocabulary", &c.text.vocabulary, "size of the vocabulary; 0: by the data", {}, 0, 1 << 24},
+      {"text.vocabulary",
+       &c.text.vocabulary,
+       "pieces of the vocabulary; 0: as many as the text is worth",
+       {},
+       0,
+       1 << 24},
       {"text.joint", &c.text.joint, "one vocabulary for both languages"},
       {"text.normalization",
        &c.text.normalization,
@@ -81,7 +86,12 @@ std::vector<ConfigField> config_fields(TrainConfig& c) {
        {"", "sinusoidal", "learned", "rotary", "alibi", "t5", "none"}},
       {"model.dropout", &c.model.dropout, "on residuals and embeddings; -1: the preset's", {}, -1, 0.999},
       {"model.attention_dropout", &c.model.attention_dropout, "on attention weights; -1: the preset's", {}, -1, 0.999},
-      {"model.activation_dropout", &c.model.activation_dropout, "inside the feed-forward; -1: the preset's", {}, -1, 0.999},
+      {"model.activation_dropout",
+       &c.model.activation_dropout,
+       "inside the feed-forward; -1: the preset's",
+       {},
+       -1,
+       0.999},
       {"model.share_embeddings", &c.model.share_embeddings, "source and target share theirs (needs joint)"},
       {"train.max_steps", &c.train.max_steps, "stop after so many; 0: no limit"},
       {"train.max_epochs", &c.train.max_epochs, "rounds over the data; 0: no limit"},
@@ -168,17 +178,18 @@ text::TokenizerConfig tokenizer_config(const TrainConfig& config) {
   text::TokenizerConfig t;
   t.kind = text::tokenizer_kind(config.text.tokenizer);
   t.vocabulary = config.text.vocabulary;
+  t.most_by_text = preset_named(config.model.preset).vocabulary;
   t.joint = config.text.joint;
   t.normalization = config.text.normalization;
   t.seed = static_cast<uint64_t>(config.train.seed);
   return t;
 }
 
-std::string resolve_config(TrainConfig& c, const DataSize& size) {
+std::string resolve_config(TrainConfig& c, int64_t pairs) {
   std::string said;
   if (c.model.preset == "auto") {
-    c.model.preset = size.pairs < 200'000 ? "tiny" : size.pairs < 1'000'000 ? "small" : "base";
-    said = fmt::format("preset {}: {} sentence pairs", c.model.preset, size.pairs);
+    c.model.preset = pairs < 200'000 ? "tiny" : pairs < 1'000'000 ? "small" : "base";
+    said = fmt::format("preset {}: {} sentence pairs", c.model.preset, pairs);
   }
   const Preset& p = preset_named(c.model.preset);
   const auto fill = [](auto& value, auto otherwise) {
@@ -195,9 +206,6 @@ std::string resolve_config(TrainConfig& c, const DataSize& size) {
   fill(c.train.batch_tokens, p.batch_tokens);
   fill(c.train.learning_rate, p.learning_rate);
   if (c.train.warmup == 0) c.train.warmup = p.warmup;
-  // About sixteen bytes of text a piece: what a small corpus can fill.
-  if (c.text.vocabulary == 0)
-    c.text.vocabulary = std::clamp<int64_t>(size.bytes / 400 / 1000 * 1000, 1000, p.vocabulary);
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
     c.train.max_epochs = 100;
     if (c.valid.patience == 0) c.valid.patience = 10;

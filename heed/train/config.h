@@ -23,7 +23,7 @@ struct TrainConfig {
   } data;
   struct Text {
     std::string tokenizer = "bpe", normalization = "identity";
-    int64_t vocabulary = 8000;
+    int64_t vocabulary = 0;
     bool joint = true;
   } text;
   // 0, "" and -1 stand for what the preset says; a resolved config has none of them.
@@ -95,9 +95,6 @@ Schedule schedule_of(const TrainConfig& config);
 text::TokenizerConfig tokenizer_config(const TrainConfig& config);
 
 // Fills what was left to the preset, and "auto" by the data and the machine; says what it chose and why.
-struct DataSize {
-  int64_t pairs = 0, bytes = 0;
-};
-std::string resolve_config(TrainConfig& config, const DataSize& size);
+std::string resolve_config(TrainConfig& config, int64_t pairs);
 
 }  // namespace heed::train

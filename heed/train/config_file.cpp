@@ -211,7 +211,8 @@ void check_config(TrainConfig& config) {
     }
   }
   const TrainConfig::Data& d = config.data;
-  for (const double* rate : {&config.model.dropout, &config.model.attention_dropout, &config.model.activation_dropout}) {
+  for (const double* rate :
+       {&config.model.dropout, &config.model.attention_dropout, &config.model.activation_dropout}) {
     if (*rate < 0 && *rate != -1) fail("[config] a dropout of {}: expected 0 to 0.999, or -1 for the preset's", *rate);
   }
   if (d.src.empty() != d.tgt.empty()) {

@@ -63,8 +63,8 @@ void Optimizer::update(const Segment& s, double learning_rate, float grad_scale)
                   static_cast<float>(s.weight_decay), grad_scale});
     return;
   }
-  kernels::adam({n, w, first_.data() + s.begin, second_.data() + s.begin, g, learning_rate, config_.beta1, config_.beta2,
-                 config_.eps, s.weight_decay, steps_, grad_scale});
+  kernels::adam({n, w, first_.data() + s.begin, second_.data() + s.begin, g, learning_rate, config_.beta1,
+                 config_.beta2, config_.eps, s.weight_decay, steps_, grad_scale});
 }
 
 }  // namespace heed::train

@@ -52,27 +52,27 @@ text::LineSource side_of(const TrainConfig& config, bool target, Observer& obser
   };
 }
 
-DataSize size_of_data(const TrainConfig& config, bool valid, Observer& observer) {
+int64_t pairs_of_data(const TrainConfig& config, bool valid, Observer& observer) {
   data::ParallelCorpus all(corpus(config, valid));
-  DataSize size;
+  int64_t pairs = 0;
   data::SentencePair pair;
   while (all.next(pair)) {
-    size.bytes += static_cast<int64_t>(pair.source.size() + pair.target.size());
-    if (++size.pairs % 10000 == 0) observer.on_progress("reading", all.progress());
+    if (++pairs % 10000 == 0) observer.on_progress("reading", all.progress());
   }
   const std::string report = all.report().text();
-  if (size.pairs == 0) fail_file("[train] no sentence pair to {} with: {}", valid ? "validate" : "train", report);
+  if (pairs == 0) fail_file("[train] no sentence pair to {} with: {}", valid ? "validate" : "train", report);
   observer.on_message(valid ? "to validate with: " + report : report);
-  return size;
+  return pairs;
 }
 
-void build_staged_store(const TrainConfig& config, bool valid, const text::TokenizerPair& tokenizers, Observer& observer) {
+void build_staged_store(const TrainConfig& config, bool valid, const text::TokenizerPair& tokenizers,
+                        Observer& observer) {
   const bool refuse = config.data.bad_lines == "refuse";
   const data::StoreConfig limits{config.data.max_length, refuse ? data::BadLines::kRefuse : data::BadLines::kSkip};
   const std::string path = staging_of(config.save.out) + (valid ? "/valid.pairs" : "/train.pairs");
   data::ParallelCorpus lines(corpus(config, valid));
-  const data::StoreReport report = data::build_store(
-      path, lines, tokenizers, limits, [&](double share) { observer.on_progress("tokenizing", share); });
+  const data::StoreReport report = data::build_store(path, lines, tokenizers, limits,
+                                                     [&](double share) { observer.on_progress("tokenizing", share); });
   const std::string too_long =
       fmt::format("{} pairs are longer than {} tokens", report.too_long.count, limits.max_length);
   if (data::PairStore::open(path).size() == 0) {
@@ -86,8 +86,7 @@ void stage_data(const TrainConfig& config, Observer& observer) {
   const std::string staging = staging_of(config.save.out);
   fs::remove_all(staging);
   fs::create_directories(staging);
-  observer.on_message(
-      fmt::format("training the {} tokenizer, {} pieces", config.text.tokenizer, config.text.vocabulary));
+  observer.on_message(fmt::format("training the {} tokenizer", config.text.tokenizer));
   const text::TrainedTokenizers trained = text::train_tokenizers(
       tokenizer_config(config), side_of(config, false, observer), side_of(config, true, observer));
   for (const auto& [name, content] : trained.files) write_file_atomically(staging + "/" + name, content);
@@ -98,8 +97,8 @@ void stage_data(const TrainConfig& config, Observer& observer) {
 // A run from the beginning: whatever can be wrong with its config and data is found before the folder is cleared.
 void begin(TrainConfig& config, const Paths& paths, Observer& observer) {
   const std::string fingerprint = data_fingerprint(config);
-  const std::string said = resolve_config(config, size_of_data(config, false, observer));
-  if (has_valid(config)) size_of_data(config, true, observer);
+  const std::string said = resolve_config(config, pairs_of_data(config, false, observer));
+  if (has_valid(config)) pairs_of_data(config, true, observer);
   if (!said.empty()) observer.on_message(said);
   model_config(config, 8, 8);
   stage_data(config, observer);
@@ -116,8 +115,7 @@ void go_on(TrainConfig& config, const Paths& paths, Observer& observer) {
   // The choices that "auto" made once stay.
   if (config.model.preset == "auto") config.model.preset = before.model.preset;
   if (config.train.precision == "auto") config.train.precision = before.train.precision;
-  if (config.text.vocabulary == 0) config.text.vocabulary = before.text.vocabulary;
-  resolve_config(config, {});
+  resolve_config(config, 0);
   check_same_run(before, config);
   const std::string mark = paths.in_training("prepared"), fingerprint = data_fingerprint(config);
   if (!fs::exists(mark)) {

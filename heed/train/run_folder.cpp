@@ -106,7 +106,8 @@ void take_staged(const std::string& model) {
 
 NewFolders::NewFolders(const std::string& model) : model_(model) {
   std::error_code ignored;
-  for (fs::path path = fs::path(model) / "training"; !path.empty() && !fs::exists(path, ignored); path = path.parent_path()) {
+  for (fs::path path = fs::path(model) / "training"; !path.empty() && !fs::exists(path, ignored);
+       path = path.parent_path()) {
     new_.push_back(path.string());
   }
 }

@@ -1,5 +1,7 @@
 // Throws bytes at the safetensors reader: it must take them or refuse them with one clean line, and what it takes must
 // survive being written and read again. `make fuzz` runs it.
+#include "heed/io/safetensors.h"
+
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -7,7 +9,6 @@
 #include <vector>
 
 #include "heed/base/error.h"
-#include "heed/io/safetensors.h"
 
 namespace {
 
