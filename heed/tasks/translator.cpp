@@ -15,7 +15,7 @@ constexpr std::string_view kWordStart = "▁";
 bool starts_word(const text::Tokenizer& tokenizer, int32_t id) { return tokenizer.piece(id).starts_with(kWordStart); }
 
 bool ends_sentence(const text::Tokenizer& tokenizer, int32_t id) {
-  const std::string piece = tokenizer.decode({id});  // as text: a sign may stand in the vocabulary as its byte
+  const std::string piece = tokenizer.decode(std::span(&id, 1));  // as text: a sign may stand in the vocabulary as its byte
   for (const char* end : {".", "!", "?", "。", "！", "？", "…"}) {
     if (piece.ends_with(end)) return true;
   }
