@@ -47,16 +47,23 @@ void add_run_flags(CLI::App* app, Options& o) {
   app->add_flag("--verify-resume", o.run.verify_resume, "stop in the middle, resume, compare every bit, then go on");
 }
 
-void add_config_flags(CLI::App* app, Options& o) {
+CLI::Option* add_field(CLI::App* app, const train::ConfigField& field, Options& o) {
+  const bool list = std::holds_alternative<std::vector<std::string>*>(field.value);
+  const bool flag = std::holds_alternative<bool*>(field.value);
+  CLI::Option* option = app->add_option(field.flag(), o.flags[field.key], field.help);
+  option->type_name(list ? "F..." : flag ? "[true|false]" : "X");
+  if (flag) option->expected(0, 1)->default_str("true");
+  if (!list && !flag) option->expected(1);
+  return option;
+}
+
+// Beside a config file they are not listed: the help of the kind does that.
+void add_config_flags(CLI::App* app, Options& o, bool listed) {
   train::TrainConfig defaults;
   for (const train::ConfigField& field : train::config_fields(defaults)) {
     if (field.flag() == "--seed") continue;  // everywhere
-    const bool list = std::holds_alternative<std::vector<std::string>*>(field.value);
-    const bool flag = std::holds_alternative<bool*>(field.value);
-    CLI::Option* option = app->add_option(field.flag(), o.flags[field.key], field.help);
-    option->type_name(list ? "F..." : flag ? "[true|false]" : "X");
-    if (flag) option->expected(0, 1)->default_str("true");
-    if (!list && !flag) option->expected(1);
+    CLI::Option* option = add_field(app, field, o);
+    if (!listed) option->group("");
   }
 }
 
@@ -108,6 +115,16 @@ void run(const Options& o, const Common& common) {
   }
 }
 
+// Flags that stand before the kind would be those of a config file.
+void refuse_early_flags(const CLI::App* app) {
+  for (const CLI::Option* option : app->get_options()) {
+    if (option->count() > 0 && option->get_name() != "--help") {
+      fail("{} {} stands before '{}', expected after it", place(app), option->get_name(),
+           app->get_subcommands().front()->get_name());
+    }
+  }
+}
+
 // A kind that is spelled wrong looks like a config file that is not there.
 void refuse_unknown_kind(const CLI::App* app, const std::string& typed) {
   if (typed.find_first_of("./") != std::string::npos || std::filesystem::exists(typed)) return;
@@ -121,14 +138,19 @@ void add_train(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "train", "train a model from your own data",
                               "heed train run.toml --set train.max_steps=1000");
   const auto by_file = std::make_shared<Options>(), by_flags = std::make_shared<Options>();
-  app->add_option("CONFIG", by_file->config_file, "a TOML file; a finished model holds its own as train.toml");
+  app->add_option("CONFIG", by_file->config_file,
+                  "a TOML file; flags as of heed train translate win over it; a model holds its own as train.toml");
   add_run_flags(app, *by_file);
+  add_config_flags(app, *by_file, false);
   CLI::App* translate = add_command(
       *app, "translate", "a translator from parallel text",
       "heed train translate --src train.en --tgt train.de --valid-src val.en --valid-tgt val.de --out MODEL");
   add_run_flags(translate, *by_flags);
-  add_config_flags(translate, *by_flags);
-  translate->callback([by_flags, &common] { run(*by_flags, common); });
+  add_config_flags(translate, *by_flags, true);
+  translate->callback([app, by_flags, &common] {
+    refuse_early_flags(app);
+    run(*by_flags, common);
+  });
   app->callback([app, by_file, &common] {
     if (!app->get_subcommands().empty()) return;
     if (by_file->config_file.empty()) fail("{} expected a config file or a kind of model: translate", place(app));
