@@ -30,6 +30,7 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
   std::string best;
   // A third of the letters may be wrong; the dashes of a flag are not among them.
   const size_t letters = name.size() - std::min(name.find_first_not_of('-'), name.size());
+  if (letters < 2) return best;
   size_t best_distance = std::max<size_t>(1, letters / 3);
   for (const std::string& candidate : candidates) {
     const size_t distance = edit_distance(name, candidate);

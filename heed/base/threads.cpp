@@ -5,17 +5,30 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <climits>
+#include <cmath>
 #include <exception>
+#include <fstream>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
 namespace heed {
 namespace {
 
+// CPUs' worth of time that the container grants, rounded up; "max 100000" is no limit.
+int container_cpus() {
+  std::ifstream file("/sys/fs/cgroup/cpu.max");
+  double quota = 0, period = 0;
+  if (!(file >> quota >> period) || quota <= 0 || period <= 0) return INT_MAX;
+  return static_cast<int>(std::clamp(std::ceil(quota / period), 1.0, 1e6));
+}
+
 int available_threads() {
   cpu_set_t allowed;
-  if (sched_getaffinity(0, sizeof(allowed), &allowed) == 0) return std::max(1, CPU_COUNT(&allowed));
-  return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  const bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
+  const int cpus = known ? CPU_COUNT(&allowed) : static_cast<int>(std::thread::hardware_concurrency());
+  return std::clamp(cpus, 1, container_cpus());
 }
 
 std::atomic<int>& wanted_threads() {
@@ -86,7 +99,7 @@ class Crew {
   bool run(Team& team, int threads) {
     const std::unique_lock lock(busy_, std::try_to_lock);
     if (!lock) return false;
-    for (; started_ < threads - 1; ++started_) std::thread([this] { serve(); }).detach();
+    start(threads - 1);
     team_ = &team;
     crowded_.store(threads > available_, std::memory_order_relaxed);
     gate_.store(static_cast<uint32_t>(threads - 1), std::memory_order_release);
@@ -103,6 +116,14 @@ class Crew {
  private:
   // The gate: free seats in the lower half, threads inside in the upper.
   static constexpr uint32_t kSeats = 0xFFFF, kInside = 0x10000;
+
+  // Where the system grants fewer, those that there are do all the work.
+  void start(int threads) {
+    try {
+      for (; started_ < threads; ++started_) std::thread([this] { serve(); }).detach();
+    } catch (const std::system_error&) {
+    }
+  }
 
   void serve() {
     inside = true;

@@ -171,12 +171,4 @@ Matrix parse_matrix(const std::string& where, const std::string& text_or_file) {
   }
 }
 
-std::string with_commas(int64_t n) {
-  std::string text = std::to_string(n);
-  for (int64_t at = static_cast<int64_t>(text.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) {
-    text.insert(static_cast<size_t>(at), ",");
-  }
-  return text;
-}
-
 }  // namespace heed::cli

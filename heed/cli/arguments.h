@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/cli/program.h"
+#include "heed/io/printable.h"
 
 namespace heed::cli {
 
@@ -40,8 +41,5 @@ struct Matrix {
 // Rows end with ';' or a new line, numbers are apart by blanks or commas: "1 0; 0 1". Text without numbers names a file
 // of the same form. Every row is as long as the first, and every number finite.
 Matrix parse_matrix(const std::string& where, const std::string& text_or_file);
-
-// 44140544 -> "44,140,544".
-std::string with_commas(int64_t n);
 
 }  // namespace heed::cli

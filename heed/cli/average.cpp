@@ -1,6 +1,8 @@
 // heed average: one model from several, each weight the mean of theirs.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -9,19 +11,12 @@
 #include "heed/io/mapped_file.h"
 #include "heed/models/config_json.h"
 #include "heed/models/directory.h"
+#include "heed/text/tokenizer.h"
 
 namespace heed::cli {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char* kTokenizerFiles[] = {"source.spm",
-                                           "target.spm",
-                                           "vocab.json",
-                                           "target_vocab.json",
-                                           "byte_tokenizer.json",
-                                           "tokenizer_config.json",
-                                           "special_tokens_map.json"};
 
 // What must be the same; which head aligns words and how much was dropped in training may differ.
 nlohmann::json shape_of(models::ModelConfig config) {
@@ -30,17 +25,17 @@ nlohmann::json shape_of(models::ModelConfig config) {
   return models::heed_json(config);
 }
 
-std::string content_of(const fs::path& path) {
-  if (!fs::exists(path)) return "";
-  const MappedFile file(path.string());
-  return {reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()};
+bool same_content(const fs::path& a, const fs::path& b) {
+  if (!fs::exists(a) || !fs::exists(b)) return fs::exists(a) == fs::exists(b);
+  const MappedFile first(a.string()), second(b.string());
+  return std::ranges::equal(first.bytes(), second.bytes());
 }
 
 void check_same_tokenizers(const std::string& a, const std::string& b) {
-  for (const char* name : {"source.spm", "target.spm", "vocab.json", "target_vocab.json", "byte_tokenizer.json"}) {
-    if (content_of(fs::path(a) / name) != content_of(fs::path(b) / name)) {
-      fail("[average] {} of '{}' is not that of '{}': their ids mean different words", name, b, a);
-    }
+  for (const text::TokenizerFile& file : text::tokenizer_files()) {
+    if (file.role != text::TokenizerFile::kPieces || same_content(fs::path(a) / file.name, fs::path(b) / file.name))
+      continue;
+    fail("[average] {} of '{}' is not that of '{}': their ids mean different words", file.name, b, a);
   }
 }
 
@@ -61,28 +56,41 @@ models::EncoderDecoder mean_of(const std::vector<std::string>& folders) {
   return mean;
 }
 
-// All of it in a folder beside, which then gets its name: MODEL is there whole or not at all.
-void write_whole(const std::string& out, const std::string& like, const models::EncoderDecoder& model) {
+// A new folder beside `target`, nobody else's, which is gone at the end unless it got its name.
+class FolderBeside {
+ public:
+  explicit FolderBeside(const fs::path& target) {
+    if (target.has_parent_path()) fs::create_directories(target.parent_path());
+    int64_t number = 0;
+    do {
+      path_ = fmt::format("{}.{}-{}", target.string(), ::getpid(), number++);
+    } while (!fs::create_directory(path_));  // false: it was there
+  }
+  ~FolderBeside() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  FolderBeside(const FolderBeside&) = delete;
+  FolderBeside& operator=(const FolderBeside&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// MODEL is there whole or not at all.
+void write_whole(const std::string& out, const std::string& like, const models::EncoderDecoder& model) try {
   fs::path target = fs::path(out).lexically_normal();
   if (!target.has_filename()) target = target.parent_path();
-  const fs::path beside = target.string() + ".unfinished";
-  try {
-    fs::create_directories(beside);
-    for (const char* name : kTokenizerFiles) {
-      if (fs::exists(fs::path(like) / name))
-        fs::copy_file(fs::path(like) / name, beside / name, fs::copy_options::overwrite_existing);
-    }
-    models::save_translator(beside.string(), model);
-    fs::rename(beside, target);
-  } catch (const fs::filesystem_error& error) {
-    std::error_code ignored;
-    fs::remove_all(beside, ignored);
-    fail_file("[average] cannot write '{}': {}", out, error.code().message());
-  } catch (...) {
-    std::error_code ignored;
-    fs::remove_all(beside, ignored);
-    throw;
+  const FolderBeside beside(target);
+  for (const text::TokenizerFile& file : text::tokenizer_files()) {
+    const fs::path from = fs::path(like) / file.name;
+    if (fs::exists(from)) fs::copy_file(from, beside.path() / file.name);
   }
+  models::save_translator(beside.path().string(), model);
+  fs::rename(beside.path(), target);
+} catch (const fs::filesystem_error& error) {
+  fail_file("[average] cannot write '{}': {}", out, error.code().message());
 }
 
 void run(const std::vector<std::string>& folders, const std::string& out, const Common& common) {

@@ -8,10 +8,12 @@
 #include "heed/base/error.h"
 #include "heed/cli/arguments.h"
 #include "heed/cli/demo_talk.h"
+#include "heed/cli/interrupts.h"
 #include "heed/cli/train_progress.h"
 #include "heed/data/grammar.h"
 #include "heed/io/atomic_file.h"
 #include "heed/train/run.h"
+#include "heed/train/run_folder.h"
 
 namespace heed::cli {
 namespace {
@@ -23,9 +25,10 @@ constexpr int64_t kTrainPairs = 200'000, kHeldOut = 1000, kShown = 200;
 struct Options {
   std::string out;
   bool overwrite = false, no_talk = false;
+  const CLI::Option* seed = nullptr;  // the one of every command
 };
 
-// A folder that goes with the program, unless the model is to be kept.
+// A folder that goes again, whatever happens.
 class WorkFolder {
  public:
   WorkFolder() {
@@ -89,33 +92,49 @@ double exact_match(const tasks::Translator& translator, data::GrammarPart part, 
   return static_cast<double>(right) / static_cast<double>(pairs.size());
 }
 
-void run(const Options& o, const Common& common) {
-  const uint64_t seed = common.seed > 0 ? static_cast<uint64_t>(common.seed) : 1;
+struct Trained {
+  tasks::Translator translator;
+  train::RunState state;
+};
+
+// The work folder is gone when this returns: what follows may be ended by Ctrl-C at any time.
+Trained learn(const Options& o, const Common& common, uint64_t seed) {
+  catch_interrupts(common.quiet);
   const WorkFolder work;
-  Common quiet = common;
-  quiet.quiet = common.quiet || common.json;
-  TrainProgress progress(quiet);
-  message(quiet, fmt::format("a translator from English to Korean, from {} sentences of a grammar inside this program",
-                             with_commas(kTrainPairs)));
+  TrainProgress progress(common);
   write_tsv(work.file("train.tsv"), data::grammar_sentences(data::GrammarPart::kTrain, kTrainPairs, seed));
   write_tsv(work.file("valid.tsv"), data::grammar_sentences(data::GrammarPart::kOrdinary, kShown, seed + 1000));
   const train::TrainConfig config = demo_config(work, o, seed);
-  const train::RunResult result = train::run_training(
-      config, {.overwrite = o.overwrite}, progress, [] { return false; },
-      [&](const train::TrainConfig& resolved, const train::Forecast& forecast) {
-        progress.started(resolved, forecast);
-      });
+  const train::RunResult result =
+      train::run_training(config, {.overwrite = o.overwrite}, progress, interrupted,
+                          [&](const train::TrainConfig& resolved, const train::Forecast& forecast) {
+                            progress.started(resolved, forecast);
+                          });
+  if (!o.out.empty() && result.prepared) train::keep_data(o.out);
+  if (result.ended == train::Ended::kAsked) {
+    if (o.out.empty() || !result.prepared) throw Failure("[demo] stopped: nothing was written");
+    throw Failure(fmt::format("[demo] stopped and saved after step {}: heed train {}/train.toml --resume goes on",
+                              result.state.step, o.out));
+  }
+  return {tasks::Translator::open(config.save.out), result.state};
+}
 
-  const tasks::Translator translator = tasks::Translator::open(config.save.out);
+void run(const Options& o, const Common& common) {
+  const uint64_t seed = o.seed->count() > 0 ? static_cast<uint64_t>(common.seed) : 1;
+  message(common, fmt::format("a translator from English to Korean, from {} sentences of a grammar inside this program",
+                              with_commas(kTrainPairs)));
+  const auto [translator, state] = learn(o, common, seed);
+  release_interrupts();
+  if (interrupted()) throw Failure("[demo] stopped");
   const double ordinary = exact_match(translator, data::GrammarPart::kOrdinary, seed);
   const double compositions = exact_match(translator, data::GrammarPart::kCompositions, seed);
-  const double rate = static_cast<double>(result.state.tokens) / result.state.seconds;
+  const double rate = static_cast<double>(state.tokens) / state.seconds;
   if (common.json) {
     print(nlohmann::json{{"exact_match", ordinary},
                          {"exact_match_compositions", compositions},
-                         {"seconds", result.state.seconds},
+                         {"seconds", state.seconds},
                          {"tokens_per_second", rate},
-                         {"steps", result.state.step},
+                         {"steps", state.step},
                          {"sentences", kHeldOut},
                          {"seed", seed}}
               .dump() +
@@ -125,7 +144,7 @@ void run(const Options& o, const Common& common) {
   print(
       fmt::format("\nTrained for {}. Of {} sentences that it never saw, {:.1f} % are translated without a fault;\n"
                   "of {} with combinations of words that it never saw, {:.1f} %.\n",
-                  duration_text(result.state.seconds), kHeldOut, 100 * ordinary, kHeldOut, 100 * compositions));
+                  duration_text(state.seconds), kHeldOut, 100 * ordinary, kHeldOut, 100 * compositions));
   print(tricky_text(translator));
   print(attention_text(translator, "the cat caught the mouse"));
   if (!o.out.empty()) print(fmt::format("\nThe model is in '{0}': heed translate {0}, heed info {0}\n", o.out));
@@ -138,6 +157,7 @@ void add_demo(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "demo", "the built-in example: from nothing to a translation in a minute",
                               "heed demo --out MODEL");
   const auto o = std::make_shared<Options>();
+  o->seed = parent.get_option("--seed");
   app->add_option("--out", o->out, "keep the model, an ordinary one")->type_name("MODEL");
   app->add_flag("--overwrite", o->overwrite, "replace an existing MODEL");
   app->add_flag("--no-talk", o->no_talk, "do not ask for sentences at the end");

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
@@ -93,7 +94,16 @@ std::string paired_text(const char* name, const nlohmann::json& p) {
                      value < 0.05 ? ": a real difference" : ": may be chance");
 }
 
+// Translations must not take the place of what they are measured with.
+void check_save(const Options& o) {
+  for (const std::string& path : {o.src, o.ref}) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(path, o.save, ignored)) fail("[eval] --save '{}' is a file that is read", o.save);
+  }
+}
+
 void run(const Options& o, const Common& common) {
+  check_save(o);
   const std::vector<std::string> source = read_lines(o.src), reference = read_lines(o.ref);
   check_equal_lines("[eval]", {o.src, source.size()}, {o.ref, reference.size()});
   if (source.empty()) fail_file("[eval] '{}' has no lines", o.src);

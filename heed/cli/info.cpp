@@ -1,4 +1,4 @@
-// heed info: what a model directory holds. No weights are loaded.
+// heed info: what a model directory holds. The layers' weights are not read.
 #include <fmt/format.h>
 
 #include <filesystem>

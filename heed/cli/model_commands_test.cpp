@@ -89,7 +89,7 @@ TEST_F(ModelProgram, ComparesTwoModels) {
             std::string::npos);
 }
 
-TEST_F(ModelProgram, InfoCountsWithoutReadingWeights) {
+TEST_F(ModelProgram, InfoCountsTheParts) {
   const json found = json_of({"info", model_, "--json"});
   EXPECT_EQ(found["model_type"], "marian");
   EXPECT_EQ(found["tokenizer"]["source"], found["config"]["vocabulary"]);
@@ -135,7 +135,22 @@ TEST_F(ModelProgram, TheMeanOfModels) {
     ASSERT_EQ(found[i], static_cast<float>((static_cast<double>(a[i]) + static_cast<double>(b[i])) / 2)) << i;
   }
   EXPECT_EQ(lines_of(answer("the cat\n", {"translate", mean, "--quiet"})).size(), 1u);
-  EXPECT_FALSE(fs::exists(mean + ".unfinished"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "deep"), {}), 1);  // nothing is left beside it
+}
+
+TEST_F(ModelProgram, WhatLiesBesideTheMeanStays) {
+  const std::string mean = (folder_ / "mean").string();
+  fs::create_directory(mean + ".unfinished");
+  const std::string thesis = file("mean.unfinished/thesis.txt", "years of work");
+  ASSERT_EQ(run({"average", "--out", mean, model_, model_}).status, 0);
+  EXPECT_FALSE(fs::exists(mean + "/thesis.txt"));
+  EXPECT_EQ(read_all(thesis), "years of work");
+  // A failure takes away what it made, and nothing else: here the last file cannot be copied.
+  const std::string odd = copy_of_model("odd"), other = (folder_ / "other" / "mean").string();
+  fs::remove(odd + "/special_tokens_map.json");
+  fs::create_directory(odd + "/special_tokens_map.json");
+  EXPECT_EQ(run({"average", "--out", other, odd, odd}).status, 1);
+  EXPECT_TRUE(fs::is_empty(folder_ / "other"));
 }
 
 TEST_F(ModelProgram, TheMeanOfModelsThatDifferIsRefused) {

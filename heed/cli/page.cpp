@@ -177,7 +177,9 @@ void Page::heat(const std::vector<HeatPanel>& given) {
   for (HeatPanel& panel : panels) {
     panel.grid = thinned(panel.grid, kMostCells);
     const auto most = static_cast<double>(std::max(panel.grid.columns, panel.grid.rows));
-    cells.push_back(std::clamp(std::floor(560 / most), 2.0, 46.0));
+    // Long names make cells larger while there is room: every column gets its name.
+    const double named = panel.grid.column_names.empty() ? 0 : std::min(widest_name(panel.grid, false) + 5, 90.0);
+    cells.push_back(std::clamp(std::floor(560 / most), 2.0, std::max(46.0, named)));
     const double width = widest_name(panel.grid, true) + 26 + cells.back() * static_cast<double>(panel.grid.columns);
     widths.push_back(std::max(width, text_width(panel.title, kSubtitle)));
   }

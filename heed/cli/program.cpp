@@ -64,9 +64,20 @@ std::string explain_extra(const CLI::App* app, const std::string& extra) {
   const char* what = is_flag ? "unknown flag" : app->get_parent() == nullptr ? "unknown command" : "unknown kind";
   if (known.empty()) return fmt::format("{} unexpected argument '{}'", where, extra);
   const std::string near = nearest(name, known);
+  if (near == name) return fmt::format("{} unexpected '--' before '{}'", where, name);
   if (!near.empty()) return fmt::format("{} {} '{}': did you mean '{}'?", where, what, name, near);
   if (is_flag) return fmt::format("{} {} '{}': see --help", where, what, name);
   return fmt::format("{} {} '{}': expected {}", where, what, name, fmt::join(known, ", "));
+}
+
+// CLI11's "--beam: 1 required N missing" and "--beam: At Most 1 required but received 2" in plain words.
+std::string explain_count(const std::string& message) {
+  const std::string flag = message.substr(0, message.find(':'));
+  const size_t received = message.find("required but received ");
+  if (received != message.npos) {
+    return fmt::format("{} is given {} times, expected once", flag, message.substr(message.rfind(' ') + 1));
+  }
+  return message.ends_with("missing") ? fmt::format("{} has no value, expected one", flag) : message;
 }
 
 std::string one_line(std::string text) {
@@ -100,6 +111,18 @@ void add_everywhere(CLI::App& app, Common& common) {
   app.add_flag("--json", common.json, "one JSON object a line, numbers with full precision")->disable_flag_override();
 }
 
+// "heed help train" and "heed version" are what people try first.
+std::vector<const char*> with_flags_for_words(int argc, const char* const* argv) {
+  std::vector<const char*> words(argv, argv + argc);
+  const std::string_view first = argc > 1 ? argv[1] : "";
+  if (first == "version" && argc == 2) words[1] = "--version";
+  if (first == "help") {
+    words.erase(words.begin() + 1);
+    words.push_back("--help");
+  }
+  return words;
+}
+
 int parse_and_run(CLI::App& app, int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
@@ -119,7 +142,7 @@ int parse_and_run(CLI::App& app, int argc, const char* const* argv) {
     if (const size_t end = text.find(" was given a disallowed flag override"); end != text.npos) {
       return complain(2, fmt::format("{} --{} takes no value", place(asked), text.substr(0, end)));
     }
-    return complain(2, fmt::format("{} {}", place(asked), e.what()));
+    return complain(2, fmt::format("{} {}", place(asked), explain_count(text)));
   }
 }
 
@@ -173,7 +196,8 @@ int run_program(int argc, const char* const* argv) {
     if (app.get_subcommands().empty()) print(overview(app));
   });
   try {
-    const int status = parse_and_run(app, argc, argv);
+    const std::vector<const char*> words = with_flags_for_words(argc, argv);
+    const int status = parse_and_run(app, static_cast<int>(words.size()), words.data());
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     if (status == 0 && common.verbose) message(common, fmt::format("done in {:.1f} ms", took.count()));
     return status;

@@ -120,5 +120,18 @@ TEST_F(Program, AFullDiskIsOneLineAndStatusOne) {
   }
 }
 
+TEST_F(Program, CountsOfFlagsAreToldInPlainWords) {
+  expect_refused({"show", "softmax", "1", "2", "--temperature"}, 2, "--temperature has no value, expected one");
+  expect_refused({"doctor", "--threads", "1", "--threads", "2"}, 2, "--threads is given 2 times, expected once");
+  expect_refused({"show", "--", "softmax"}, 2, "unexpected '--' before 'softmax'");
+  expect_refused({"show", "attention", "--labels", "a \xff b"}, 2, "--labels has '\\xff': expected words in UTF-8");
+}
+
+TEST_F(Program, HelpAndVersionAreWordsToo) {
+  EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
+  EXPECT_EQ(run({"help", "show", "softmax"}).out, run({"show", "softmax", "--help"}).out);
+  EXPECT_EQ(run({"version"}).out, run({"--version"}).out);
+}
+
 }  // namespace
 }  // namespace heed::cli

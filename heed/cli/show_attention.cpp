@@ -8,6 +8,7 @@
 #include "heed/cli/attention_steps.h"
 #include "heed/cli/page.h"
 #include "heed/cli/show.h"
+#include "heed/io/printable.h"
 
 namespace heed::cli {
 namespace {
@@ -146,6 +147,9 @@ class AttentionShow : public Show {
 
   void name_all(const std::string& where) {
     const std::vector<std::string> words = words_of(labels_);
+    for (const std::string& word : words) {
+      if (printable(word) != word) fail("{} --labels has {}: expected words in UTF-8", where, in_quotes(word));
+    }
     if (!words.empty() && static_cast<int64_t>(words.size()) != ask_.k.rows) {
       fail("{} --labels has {} words: expected {}, one a key", where, words.size(), ask_.k.rows);
     }

@@ -1,64 +1,37 @@
 #include "heed/cli/text_lines.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <poll.h>
-#include <unistd.h>
 
-#include <cerrno>
 #include <charconv>
-#include <cstring>
 #include <sstream>
 
 #include "heed/base/error.h"
 #include "heed/cli/program.h"
-#include "heed/data/lines.h"
 #include "heed/io/printable.h"
+#include "heed/text/unicode.h"
 
 namespace heed::cli {
 
 TextLines::TextLines(const std::string& path)
-    : name_(path.empty() || path == "-" ? "standard input" : printable(path)) {
-  if (path.empty() || path == "-") return;
-  file_ = FileDescriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file_) fail_file("[input] cannot read '{}': {}", path, std::strerror(errno));
-  fd_ = file_.get();
-}
-
-bool TextLines::take_line(std::string& line) {
-  const size_t end = rest_.find('\n', at_);
-  if (end == std::string::npos && !(ended_ && at_ < rest_.size())) return false;
-  const size_t stop = end == std::string::npos ? rest_.size() : end;
-  line = rest_.substr(at_, stop - at_);
-  if (!line.empty() && line.back() == '\r') line.pop_back();
-  if (number_ == 0 && line.starts_with("\xEF\xBB\xBF")) line.erase(0, 3);
-  at_ = stop + (end == std::string::npos ? 0 : 1);
-  ++number_;
-  return true;
-}
-
-bool TextLines::something_to_read() const {
-  pollfd ready{fd_, POLLIN, 0};
-  return ::poll(&ready, 1, 0) != 0;
-}
+    : reader_({path.empty() ? "-" : path}, {.max_bytes = int64_t{1} << 20, .refuse = true}) {}
 
 decode::Input TextLines::next(std::string& line, bool wait) {
-  constexpr size_t kChunk = size_t{1} << 16, kLongest = size_t{64} << 20;
-  while (!take_line(line)) {
-    if (ended_) return decode::Input::kEnd;
-    if (!wait && !something_to_read()) return decode::Input::kNotYet;
-    rest_.erase(0, at_);
-    at_ = 0;
-    if (rest_.size() > kLongest)
-      fail_file("[input] line {} of {} is longer than {} bytes", number_ + 1, name_, kLongest);
-    const size_t had = rest_.size();
-    rest_.resize(had + kChunk);
-    const ssize_t got = ::read(fd_, rest_.data() + had, kChunk);
-    if (got < 0 && errno != EINTR) fail_file("[input] cannot read {}: {}", name_, std::strerror(errno));
-    rest_.resize(had + static_cast<size_t>(std::max<ssize_t>(0, got)));
-    if (got == 0) ended_ = true;
+  switch (reader_.next(line, wait)) {
+    case data::LineReader::Next::kLine:
+      if (!text::valid_utf8(line) && not_utf8_++ == 0) first_not_utf8_ = place();
+      return decode::Input::kReady;
+    case data::LineReader::Next::kNotYet:
+      return decode::Input::kNotYet;
+    case data::LineReader::Next::kEnd:
+      break;
   }
-  return decode::Input::kReady;
+  return decode::Input::kEnd;
+}
+
+std::string TextLines::not_text() const {
+  if (not_utf8_ == 0) return "";
+  return fmt::format("{} line{} not UTF-8 text (first: {})", not_utf8_, not_utf8_ == 1 ? " is" : "s are",
+                     first_not_utf8_);
 }
 
 TextOutput::TextOutput(const std::string& path) {
@@ -70,8 +43,6 @@ void TextOutput::write(std::string_view text) { file_ ? file_->write(text) : pri
 void TextOutput::finish() {
   if (file_) file_->commit();
 }
-
-std::string TextLines::place() const { return fmt::format("{}:{}", name_, number_); }
 
 std::vector<int32_t> parse_ids(const std::string& where, const std::string& line, int64_t vocabulary) {
   std::vector<int32_t> ids;
@@ -90,7 +61,10 @@ std::vector<int32_t> parse_ids(const std::string& where, const std::string& line
 std::vector<std::string> read_lines(const std::string& path) {
   data::LineReader reader({path});
   std::vector<std::string> lines;
-  for (std::string line; reader.next(line);) lines.push_back(line);
+  for (std::string line; reader.next(line);) {
+    if (!text::valid_utf8(line)) fail_file("[read] {} is not UTF-8 text", reader.place());
+    lines.push_back(line);
+  }
   return lines;
 }
 

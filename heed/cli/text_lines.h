@@ -7,29 +7,25 @@
 #include <string_view>
 #include <vector>
 
+#include "heed/data/lines.h"
 #include "heed/decode/stream.h"
 #include "heed/io/atomic_file.h"
-#include "heed/io/file_descriptor.h"
 
 namespace heed::cli {
 
 class TextLines {
  public:
-  explicit TextLines(const std::string& path);  // "" and "-": standard input
+  explicit TextLines(const std::string& path);  // .gz too; "" and "-": standard input
   // kNotYet only where it may not wait and nothing has come.
   decode::Input next(std::string& line, bool wait);
-  std::string place() const;  // of the last line: "in.txt:3"
+  std::string place() const { return reader_.place(); }  // of the last line: "in.txt:3"
+  // How many were not UTF-8, and where the first was; "" where all were.
+  std::string not_text() const;
 
  private:
-  bool take_line(std::string& line);
-  bool something_to_read() const;
-
-  std::string name_, rest_;
-  size_t at_ = 0;
-  FileDescriptor file_;
-  int fd_ = 0;
-  int64_t number_ = 0;
-  bool ended_ = false;
+  data::LineReader reader_;
+  int64_t not_utf8_ = 0;
+  std::string first_not_utf8_;
 };
 
 // Standard output line by line, or a file that appears whole.
@@ -46,7 +42,7 @@ class TextOutput {
 // "3 17 4" -> ids below the vocabulary's size; anything else is an error of the file, with `where` and the word.
 std::vector<int32_t> parse_ids(const std::string& where, const std::string& line, int64_t vocabulary);
 
-// All lines of a file, .gz too.
+// All lines of a file, .gz too; one that is not UTF-8 is an error.
 std::vector<std::string> read_lines(const std::string& path);
 struct NamedCount {
   std::string name;

@@ -46,6 +46,7 @@ void run(const Options& o, const Common& common) {
               "\n");
   }
   out.finish();
+  if (const std::string bad = lines.not_text(); !bad.empty()) message(common, bad);
 }
 
 }  // namespace
@@ -54,7 +55,7 @@ void add_tokenize(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "tokenize", "text to token ids and back", "heed tokenize MODEL --ids < text.txt");
   const auto o = std::make_shared<Options>();
   app->add_option("MODEL", o->model, "a model directory")->required();
-  app->add_option("--input", o->input, "a file to read; standard input without it")->type_name("F");
+  app->add_option("--input", o->input, "a file to read, .gz too; standard input without it")->type_name("F");
   app->add_option("--output", o->output, "a file to write; standard output without it")->type_name("F");
   add_choice(app, "--side", o->side, {"source", "target"}, "whose tokenizer; the source's without it");
   app->add_flag("--ids", o->ids, "numbers instead of pieces");

@@ -1,41 +1,25 @@
 // heed train: a translator from two text files, by flags or by a config file. Every flag is a key of the config.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <atomic>
-#include <csignal>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
 #include "heed/cli/arguments.h"
+#include "heed/cli/interrupts.h"
 #include "heed/cli/train_progress.h"
 #include "heed/train/run.h"
 
 namespace heed::cli {
 namespace {
 
-std::atomic<int> interrupts{0};
-
-// The first asks the run to save and stop after its step; the second ends at once.
-void on_interrupt(int) {
-  if (interrupts.fetch_add(1) > 0) ::_exit(130);
-}
-
-void catch_interrupts() {
-  struct sigaction action {};
-  action.sa_handler = on_interrupt;
-  action.sa_flags = SA_RESTART;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-}
-
 struct Options {
   std::string config_file;
   std::vector<std::string> set;
   std::map<std::string, std::vector<std::string>> flags;  // as typed, by key
   train::RunOptions run;
+  const CLI::Option* seed = nullptr;  // the one of every command
 };
 
 void add_run_flags(CLI::App* app, Options& o) {
@@ -47,11 +31,19 @@ void add_run_flags(CLI::App* app, Options& o) {
   app->add_flag("--verify-resume", o.run.verify_resume, "stop in the middle, resume, compare every bit, then go on");
 }
 
+std::string choices_text(const train::ConfigField& field) {
+  std::string text;
+  for (const std::string& choice : field.choices) {
+    if (!choice.empty()) text += (text.empty() ? "" : "|") + choice;
+  }
+  return text;
+}
+
 CLI::Option* add_field(CLI::App* app, const train::ConfigField& field, Options& o) {
   const bool list = std::holds_alternative<std::vector<std::string>*>(field.value);
   const bool flag = std::holds_alternative<bool*>(field.value);
   CLI::Option* option = app->add_option(field.flag(), o.flags[field.key], field.help);
-  option->type_name(list ? "F..." : flag ? "[true|false]" : "X");
+  option->type_name(list ? "F..." : flag ? "[true|false]" : field.choices.empty() ? "X" : choices_text(field));
   if (flag) option->expected(0, 1)->default_str("true");
   if (!list && !flag) option->expected(1);
   return option;
@@ -79,26 +71,26 @@ train::TrainConfig config_of(const Options& o, const Common& common) {
       train::set_field(field, typed->second.back(), field.flag());
     }
   }
-  if (common.seed > 0) config.train.seed = common.seed;
+  if (o.seed->count() > 0) config.train.seed = common.seed;
   for (const std::string& assignment : o.set) train::set_config(config, assignment);
   return config;
 }
 
 void run(const Options& o, const Common& common) {
   TrainProgress progress(common);
-  catch_interrupts();
+  catch_interrupts(common.quiet);
   const train::TrainConfig config = config_of(o, common);
   const train::RunResult result = train::run_training(
-      config, o.run, progress, [] { return interrupts > 0; },
-      [&](const train::TrainConfig& resolved, const train::Forecast& forecast) {
+      config, o.run, progress, interrupted, [&](const train::TrainConfig& resolved, const train::Forecast& forecast) {
         progress.started(resolved, forecast);
       });
+  if (!result.prepared) throw Failure("[train] stopped before the training began: nothing was written");
   const train::RunState& s = result.state;
-  if (result.ended == train::Ended::kAsked) {
-    progress.on_message(fmt::format("stopped and saved after step {}; --resume goes on", s.step));
-  } else {
-    progress.on_message(fmt::format("done: {} steps in {}{}; the model is in '{}'", s.step, duration_text(s.seconds),
-                                    s.best_step >= 0 ? fmt::format(", the best at step {}", s.best_step) : "",
+  if (result.ended != train::Ended::kAsked) {
+    const bool is_the_best = s.best_step >= 0 && config.train.average_last == 0;  // else a mean, or the last
+    const char* why = result.ended == train::Ended::kPatience ? " without a better validation (--valid-patience)" : "";
+    progress.on_message(fmt::format("done: {} steps in {}{}{}; the model is in '{}'", s.step, duration_text(s.seconds),
+                                    why, is_the_best ? fmt::format(", the best at step {}", s.best_step) : "",
                                     config.save.out));
   }
   if (common.json) {
@@ -113,15 +105,19 @@ void run(const Options& o, const Common& common) {
               .dump() +
           "\n");
   }
+  // Not done: whatever should follow a finished run must not.
+  if (result.ended == train::Ended::kAsked) {
+    throw Failure(fmt::format("[train] stopped and saved after step {}; --resume goes on", s.step));
+  }
 }
 
 // Flags that stand before the kind would be those of a config file.
 void refuse_early_flags(const CLI::App* app) {
   for (const CLI::Option* option : app->get_options()) {
-    if (option->count() > 0 && option->get_name() != "--help") {
-      fail("{} {} stands before '{}', expected after it", place(app), option->get_name(),
-           app->get_subcommands().front()->get_name());
-    }
+    if (option->count() == 0) continue;
+    fail("{} '{}' stands before '{}', expected after it", place(app),
+         option->get_lnames().empty() ? option->get_name(true) : "--" + option->get_lnames().front(),
+         app->get_subcommands().front()->get_name());
   }
 }
 
@@ -138,6 +134,7 @@ void add_train(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "train", "train a model from your own data",
                               "heed train run.toml --set train.max_steps=1000");
   const auto by_file = std::make_shared<Options>(), by_flags = std::make_shared<Options>();
+  by_file->seed = by_flags->seed = parent.get_option("--seed");
   app->add_option("CONFIG", by_file->config_file,
                   "a TOML file; flags as of heed train translate win over it; a model holds its own as train.toml");
   add_run_flags(app, *by_file);

@@ -1,15 +1,28 @@
 #include "heed/cli/train_progress.h"
 
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
 #include "heed/cli/arguments.h"
 #include "heed/cli/terminal.h"
+#include "heed/io/printable.h"
 
 namespace heed::cli {
+namespace {
+
+// A line that wraps could not be written over.
+std::string cut_to_terminal(const std::string& line) {
+  winsize size{};
+  if (::ioctl(2, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return line;
+  return line.substr(0, std::min<size_t>(line.size(), size.ws_col - 1));
+}
+
+}  // namespace
 
 std::string duration_text(double seconds) {
   const auto s = static_cast<int64_t>(std::llround(seconds));
@@ -28,7 +41,7 @@ bool TrainProgress::due(double seconds) {
 }
 
 void TrainProgress::live(const std::string& line) {
-  say("\r\033[K" + line);
+  say("\r\033[K" + cut_to_terminal(line));
   std::fflush(stderr);
   line_open_ = true;
 }
@@ -45,11 +58,11 @@ void TrainProgress::end_line() {
 
 void TrainProgress::on_step(const train::StepReport& r) {
   if (common_.quiet || !due(terminal_ ? 0.2 : 10)) return;
-  const std::string left = r.seconds_left >= 0 ? ", " + duration_text(r.seconds_left) + " left" : "";
+  const std::string left = r.seconds_left >= 0 ? "  " + duration_text(r.seconds_left) + " left" : "";
   const std::string line =
-      fmt::format("epoch {} ({:.0f} %), step {}: loss {:.3f}, perplexity {:.2f}, rate {:.2e}, {:.0f} tokens/s{}",
-                  r.epoch + 1, 100.0 * static_cast<double>(r.batch) / static_cast<double>(r.batches), r.step, r.loss,
-                  r.perplexity, r.learning_rate, r.tokens_per_second, left);
+      fmt::format("epoch {} {:2.0f}%  step {}  loss {:.3f}  ppl {:.2f}  lr {:.2e}  {:.0f} tok/s{}", r.epoch + 1,
+                  100.0 * static_cast<double>(r.batch) / static_cast<double>(r.batches), r.step, r.loss, r.perplexity,
+                  r.learning_rate, r.tokens_per_second, left);
   terminal_ ? live(line) : plain(line);
 }
 
@@ -63,7 +76,8 @@ void TrainProgress::on_validation(const train::ValidationReport& r) {
   plain(fmt::format("{:>8} {:>6} {:>8.4f} {:>11.2f} {:>7} {:>7}{}", r.step, r.epoch, r.loss, r.perplexity,
                     score(r.bleu), score(r.chrf), r.best ? "  best" : ""));
   for (const train::SampleTranslation& s : r.samples) {
-    plain(fmt::format("         {}\n      -> {}\n       = {}", s.source, s.translation, s.reference));
+    plain(fmt::format("         {}\n      -> {}\n       = {}", printable(s.source), printable(s.translation),
+                      printable(s.reference)));
   }
 }
 
@@ -82,7 +96,8 @@ void TrainProgress::on_progress(const std::string& stage, double share) {
 }
 
 void TrainProgress::started(const train::TrainConfig& config, const train::Forecast& f) {
-  const std::string time = std::isfinite(f.seconds) ? "about " + duration_text(f.seconds) : "until it is stopped";
+  const std::string time =
+      std::isfinite(f.seconds) ? "about " + duration_text(f.seconds) + " left" : "until it is stopped";
   on_message(fmt::format("{}: {} parameters, {} pairs, {} source and {} target tokens", config.model.preset,
                          with_commas(f.parameters), with_commas(f.pairs), with_commas(f.source_tokens),
                          with_commas(f.target_tokens)));

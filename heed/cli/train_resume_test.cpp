@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <functional>
+#include <iostream>
 #include <map>
 #include <random>
 #include <thread>
@@ -124,7 +125,11 @@ TEST_F(Training, KilledAtAnyInstantItLosesNothing) {
   auto begun = Clock::now();
   ASSERT_EQ(finish("straight"), 0) << err();
   const double whole = seconds_since(begun);
-  std::mt19937_64 random(std::random_device{}());
+  // The seed repeats the instants, as far as the machine is as fast.
+  const char* given = std::getenv("HEED_KILL_SEED");
+  const uint64_t seed = given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
+  std::cout << "HEED_KILL_SEED=" << seed << std::endl;
+  std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> instant(0, 1.05 * whole);
   int model = 0, killed = 0, resumes = 0;
   while (killed < kills) {
@@ -149,18 +154,66 @@ TEST_F(Training, KilledAtAnyInstantItLosesNothing) {
 
 TEST_F(Training, SignalsSaveAndTheRestIsTheSame) {
   ASSERT_EQ(finish("straight"), 0) << err();
-  for (const int signal : {SIGTERM, SIGINT}) {
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const std::string name = "signal" + std::to_string(signal);
     std::vector<std::string> words = command(name);
     std::erase(words, "--quiet");
     const pid_t pid = start(words);
     wait_for(name + "/training/prepared");
     ::kill(pid, signal);
-    EXPECT_EQ(status_of(pid), 0) << err();
+    EXPECT_EQ(status_of(pid), 1) << err();  // not done: what should follow must not
     EXPECT_NE(err().find("stopped and saved after step"), std::string::npos) << err();
     ASSERT_EQ(finish(name, {"--resume"}), 0) << err();
     expect_same(name, "straight");
   }
+}
+
+TEST_F(Training, ASignalWhileItPreparesLeavesNothing) {
+  for (const char* side : {"train.src", "train.tgt"}) {
+    std::ofstream file(path(side));
+    for (int i = 0; i < 300'000; ++i) file << "ga na da ra ma ba\n";
+  }
+  std::vector<std::string> words = command("new/model");
+  std::erase(words, "--quiet");
+  const pid_t pid = start(words);
+  wait_for("new/model/training/lock");
+  ::kill(pid, SIGINT);
+  EXPECT_EQ(status_of(pid), 1);
+  EXPECT_NE(err().find("heed: stopping as soon as all is saved; once more: at once\n"), std::string::npos) << err();
+  EXPECT_NE(err().find("stopped before the training began: nothing was written"), std::string::npos) << err();
+  EXPECT_FALSE(fs::exists(path("new")));
+}
+
+TEST_F(Training, AnInterruptedDemoLeavesNothing) {
+  fs::create_directory(path("tmp"));
+  const pid_t pid = start({"demo"}, [&] { ::setenv("TMPDIR", path("tmp").c_str(), 1); });
+  for (const auto begun = Clock::now(); fs::is_empty(path("tmp"));) {
+    ASSERT_LT(seconds_since(begun), 60);
+    sleep_for(0.001);
+  }
+  ::kill(pid, SIGINT);
+  EXPECT_EQ(status_of(pid), 1);
+  EXPECT_NE(err().find("[demo] stopped: nothing was written"), std::string::npos) << err();
+  EXPECT_TRUE(fs::is_empty(path("tmp")));
+}
+
+TEST_F(Training, WhatIsNoTextForATerminalIsEscaped) {
+  std::ofstream(path("valid.src")) << "ga \x1b[31mna\nna\n";
+  std::ofstream(path("valid.tgt")) << "na ga\nna\n";
+  std::vector<std::string> words = command("model", {"--max-steps", "1"});
+  std::erase(words, "--quiet");
+  ASSERT_EQ(status_of(start(words)), 0) << err();
+  EXPECT_NE(err().find("ga \\x1b[31mna"), std::string::npos) << err();
+  EXPECT_EQ(err().find('\x1b'), std::string::npos);
+}
+
+TEST_F(Training, NoughtIsASeedAndAWarmUp) {
+  std::vector<std::string> words = command("model", {"--max-steps", "1", "--seed", "0"});
+  *(std::find(words.begin(), words.end(), "--warmup") + 1) = "0";
+  ASSERT_EQ(status_of(start(words)), 0) << err();
+  const std::string config = read_all(path("model/train.toml"));
+  EXPECT_NE(config.find("\nseed = 0\n"), std::string::npos) << config;
+  EXPECT_NE(config.find("\nwarmup = 0\n"), std::string::npos) << config;
 }
 
 TEST_F(Training, FurtherSignalsEndItAtOnceAndLoseNothing) {
@@ -185,7 +238,7 @@ TEST_F(Training, ASecondProcessIsRefused) {
   EXPECT_EQ(finish("model"), 2);
   expect_one_line("exists already");
   ::kill(pid, SIGTERM);
-  EXPECT_EQ(status_of(pid), 0);
+  EXPECT_EQ(status_of(pid), 1);
   EXPECT_EQ(finish("model", {"--resume", "--max-steps", "5"}), 0) << err();
 }
 

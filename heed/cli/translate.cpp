@@ -77,6 +77,10 @@ std::string to_text(const tasks::Translated& t, const Options& o) {
   std::string out;
   for (const tasks::TranslatedLine& line : t.best) {
     const bool numbered = o.nbest > 1;
+    if (line.ids.empty() && !numbered) {  // an empty line stays one
+      out += '\n';
+      continue;
+    }
     if (numbered) out += fmt::format("{} ||| ", t.number);
     out += o.ids ? fmt::format("{}", fmt::join(line.ids, " ")) : line.text;
     if (numbered || o.score) out += fmt::format(" ||| {:.6f}", line.score);
@@ -104,7 +108,7 @@ void run(const Options& o, const Common& common) {
   const models::ModelConfig& model = translator.model.config;
   const std::vector<int32_t> prefix_ids = o.ids ? prefix_of(o.prefix, model.vocabulary) : std::vector<int32_t>{};
   TextOutput out(o.output);
-  int64_t cut = 0;
+  int64_t cut = 0, without_number = 0;
   const auto next = [&](tasks::SourceLine& line, bool wait) {
     const decode::Input input = lines.next(line.text, wait);
     if (input != decode::Input::kReady) return input;
@@ -115,11 +119,17 @@ void run(const Options& o, const Common& common) {
     return input;
   };
   translate_text(translator, config, next, [&](const tasks::Translated& t) {
-    for (const tasks::TranslatedLine& line : t.best) cut += !line.ended;
+    for (const tasks::TranslatedLine& line : t.best) cut += !line.ended && line.has_number();
+    without_number += !t.best[0].has_number();
     out.write(common.json ? to_json(t, o).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n"
                           : to_text(t, o));
   });
   out.finish();
+  if (const std::string bad = lines.not_text(); !bad.empty()) message(common, bad + ": translated as far as they are");
+  if (without_number > 0) {
+    throw Failure(
+        fmt::format("[translate] {} lines have no translation: the model's numbers overflow on them", without_number));
+  }
   if (cut > 0)
     message(common,
             fmt::format("{} translations reached the longest allowed length without an end (--max-length)", cut));
@@ -132,7 +142,7 @@ void add_translate(CLI::App& parent, const Common& common) {
       add_command(parent, "translate", "translate lines of text", "heed translate MODEL --beam 5 < in.txt > out.txt");
   const auto o = std::make_shared<Options>();
   app->add_option("MODEL", o->model, "a model directory")->required();
-  app->add_option("--input", o->input, "a file to read; standard input without it")->type_name("F");
+  app->add_option("--input", o->input, "a file to read, .gz too; standard input without it")->type_name("F");
   app->add_option("--output", o->output, "a file to write; standard output without it")->type_name("F");
   add_whole(app, "--beam", o->beam, {1, 256}, "hypotheses that are followed; 5 without it, 1 is greedy");
   add_number(app, "--length-penalty", o->length_penalty, {0, 10}, "score = log p / length^penalty; 1 without it");
@@ -145,7 +155,7 @@ void add_translate(CLI::App& parent, const Common& common) {
   add_number(app, "--top-p", o->top_p, {1e-9, 1}, "draw from the fewest tokens that hold this much together");
   add_whole(app, "--max-length", o->max_length, {0, 1 << 20}, "tokens of a translation; 0: by the length of the line");
   app->add_option("--prefix", o->prefix, "what every translation starts with");
-  app->add_flag("--ids", o->ids, "lines of token ids in and out; no tokenizer is needed");
+  app->add_flag("--ids", o->ids, "lines of token ids in and out, without the prefix; no tokenizer is needed");
   add_choice(app, "--long", o->long_lines, {"split", "refuse"}, "lines over --max-source tokens: split without it");
   add_whole(app, "--max-source", o->max_source, {2, 1 << 20}, "tokens of a line; 512 without it");
   add_whole(app, "--batch-tokens", o->batch_tokens, {1, 1 << 24}, "that are worked on together");

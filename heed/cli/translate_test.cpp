@@ -2,6 +2,8 @@
 #include <poll.h>
 
 #include "heed/cli/trained_test.h"
+#include "heed/data/test_gzip.h"
+#include "heed/io/safetensors.h"
 #include "heed/text/unicode.h"
 
 namespace heed::cli {
@@ -117,11 +119,23 @@ TEST_F(TranslateProgram, IdsNeedNoTokenizer) {
     fs::remove(bare + "/" + name);
   const std::string out = answer(ids, {"translate", bare, "--ids", "--quiet"});
   EXPECT_EQ(answer(out, {"tokenize", model_, "--decode", "--side", "target"}), translated(text));
-  // A prefix is ids too.
-  const std::vector<std::string> led =
-      lines_of(answer(ids, {"translate", bare, "--ids", "--prefix", "7 8", "--quiet"}));
-  EXPECT_TRUE(led.at(0).starts_with("7 8")) << led[0];
-  EXPECT_EQ(led.at(1), "");
+  // A prefix is ids too, and only the new ones come out: the start of its own answer leaves the rest.
+  const std::string first = lines_of(ids)[0] + "\n";
+  const std::string whole = answer(first, {"translate", bare, "--ids", "--beam", "1", "--quiet"});
+  const size_t two = whole.find(' ', whole.find(' ') + 1);
+  ASSERT_NE(two, std::string::npos) << whole;
+  EXPECT_EQ(answer(first, {"translate", bare, "--ids", "--beam", "1", "--prefix", whole.substr(0, two), "--quiet"}),
+            whole.substr(two + 1));
+  EXPECT_EQ(answer("\n", {"translate", bare, "--ids", "--prefix", "7 8", "--quiet"}), "\n");
+  // Scores are those of the text.
+  const std::string target = answer(translated(text), {"tokenize", model_, "--ids", "--side", "target"});
+  const std::vector<std::string> sources = lines_of(ids), targets = lines_of(target), lines = lines_of(text),
+                                 answers = lines_of(translated(text));
+  for (const size_t i : {0u, 2u}) {
+    EXPECT_EQ(answer(sources[i] + "\t" + targets[i] + "\n", {"score", bare, "--ids"}),
+              answer(lines[i] + "\t" + answers[i] + "\n", {"score", model_}));
+  }
+  expect_wrong("3\t4\n3\t600\n", {"score", bare, "--ids"}, 1, "standard input:2: '600', expected an id from 0 to 599");
   expect_wrong("3 600\n", {"translate", bare, "--ids"}, 1, "standard input:1: '600', expected an id from 0 to 599");
   expect_wrong("3\n4 x\n", {"translate", bare, "--ids"}, 1, "standard input:2: 'x', expected an id");
   expect_wrong("-1\n", {"translate", bare, "--ids"}, 1, "'-1', expected an id");
@@ -153,10 +167,12 @@ TEST_F(TranslateProgram, MoreIsSaidWhenItIsAskedFor) {
       EXPECT_LE(one["log_probability"].get<double>(), one["score"].get<double>());
       EXPECT_TRUE(one["ended"].is_boolean() && one["ids"].is_array());
       // Every word of the translation belongs to one word of the line.
-      const size_t words =
-          lines_of(answer(one["text"].get<std::string>() + "\n", {"tokenize", model_, "--side", "target"})).size();
-      EXPECT_GE(one["alignment"].size(), words > 0 && !one["text"].get<std::string>().empty() ? 1u : 0u);
-      for (const json& pair : one["alignment"]) EXPECT_LT(pair[0].get<int>(), i == 0 ? 5 : 2);
+      const std::string translation = one["text"];
+      ASSERT_EQ(one["alignment"].size(), text::split_blanks(translation).size()) << translation;
+      for (size_t word = 0; word < one["alignment"].size(); ++word) {
+        EXPECT_EQ(one["alignment"][word][1], word);
+        EXPECT_LT(one["alignment"][word][0].get<int>(), i == 0 ? 5 : 2);
+      }
     }
     EXPECT_EQ(line["translations"][0]["text"], wide[i]);
   }
@@ -182,6 +198,31 @@ TEST_F(TranslateProgram, LongLinesAreSplitOrRefusedAsTold) {
                "line 2 has ");
   // A line without any place to cut.
   EXPECT_EQ(lines_of(translated(std::string(3000, 'x') + "\n")).size(), 1u);
+}
+
+// One NaN would make all answers empty: it is found where the weights are read.
+TEST_F(TranslateProgram, AModelWithoutNumbersIsRefusedOrSaysSo) {
+  const auto fill = [&](const std::string& model, const std::string& name, float value) {
+    const std::string path = model + "/model.safetensors", bytes = read_all(path);
+    const SafeTensors file = SafeTensors::parse(std::as_bytes(std::span(bytes)), "copy");
+    std::vector<TensorToWrite> tensors;
+    for (const StoredTensor& t : file.tensors()) tensors.push_back({t.name, t.dtype, t.shape, t.bytes});
+    std::vector<float> numbers(static_cast<size_t>(file.find(name).elements()), value);
+    for (TensorToWrite& t : tensors) {
+      if (t.name == name) t.data = std::as_bytes(std::span(numbers));
+    }
+    write_safetensors(path, tensors);
+  };
+  const std::string bias = "model.decoder.layers.0.fc2.bias";
+  const std::string with_nan = copy_of_model("nan"), too_large = copy_of_model("large");
+  fill(with_nan, bias, std::numeric_limits<float>::quiet_NaN());
+  expect_wrong("the cat\n", {"translate", with_nan}, 1, "'" + bias + "' holds nan, expected finite numbers");
+  // Every weight is a number and the logits are none: as many lines as came in, and a word about it.
+  fill(too_large, "model.decoder.layers.0.final_layer_norm.weight", 3e38f);
+  const Outcome outcome = run_with("the cat\n\nthe dog\n", {"translate", too_large});
+  EXPECT_EQ(outcome.status, 1);
+  EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 3);
+  EXPECT_EQ(outcome.err, "heed: [translate] 2 lines have no translation: the model's numbers overflow on them\n");
 }
 
 TEST_F(TranslateProgram, AnyTextIsTranslated) {
@@ -210,6 +251,8 @@ TEST_F(TranslateProgram, AFileAppearsWholeOrNotAtAll) {
   for (const fs::directory_entry& entry : fs::directory_iterator(folder_)) {
     EXPECT_EQ(entry.path().string().find("out.txt."), std::string::npos) << entry.path();
   }
+  const std::string packed = file("in.gz", data::gzip("the cat saw the bird\nthe dog\n"));
+  EXPECT_EQ(answer("", {"translate", model_, "--input", packed, "--quiet"}), whole);
   EXPECT_EQ(run({"translate", model_, "--input", in, "--output", in, "--quiet"}).status, 0);
   EXPECT_EQ(read_all(in), whole);
 }

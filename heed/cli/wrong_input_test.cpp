@@ -67,7 +67,7 @@ TEST_F(WrongInput, NumbersAndNames) {
   refuse_with_data({"--dropout", "-0.5"}, 2, "a dropout of -0.5: expected 0 to 0.999, or -1 for the preset's");
   refuse_with_data({"--learning-rate", "nan"}, 2, "train.learning_rate is nan, expected 0 to 1000");
   refuse_with_data({"--learning-rate", "inf"}, 2, "train.learning_rate is inf");
-  refuse_with_data({"--warmup", "-1"}, 2, "train.warmup is -1");
+  refuse_with_data({"--warmup", "-2"}, 2, "train.warmup is -2, expected -1 to");
   refuse_with_data({"--max-steps", "1.5"}, 2, "expected a whole number");
   refuse_with_data({"--max-steps", "many"}, 2, "expected a whole number");
   refuse_with_data({"--max-stepz", "3"}, 2, "unknown flag '--max-stepz': did you mean '--max-steps'?");
@@ -105,8 +105,12 @@ TEST_F(WrongInput, FoldersToWrite) {
     all.insert(all.end(), {"--out", out});
     return all;
   };
-  expect_wrong("", into(taken), 2, "exists already: --resume goes on with it, --overwrite replaces it");
+  expect_wrong("", into(taken), 2, "is no model, and is not empty: expected another folder");
+  std::vector<std::string> all_the_same = into(taken);
+  all_the_same.emplace_back("--overwrite");
+  expect_wrong("", all_the_same, 2, "is no model, and is not empty: expected another folder");
   EXPECT_EQ(read_all(taken + "/precious.txt"), "mine");
+  expect_wrong("", into(model_), 2, "exists already: --resume goes on with it, --overwrite replaces it");
   const std::string plain = file("plain", "x");
   expect_wrong("", into(plain), 1, "is a file, expected a folder");
   expect_wrong("", into(plain + "/model"), 1, "Not a directory");
@@ -125,6 +129,9 @@ TEST_F(WrongInput, FoldersToWrite) {
   replace({"--src", en_, "--tgt", file("two.txt", "a\nb\n")}, 1, "unequal numbers of lines");
   replace({"--src", en_, "--tgt", ko_, "--vocabulary", "100000"}, 2, "larger than the text allows");
   replace({"--src", en_, "--tgt", ko_, "--heads", "5"}, 2, "by 5 heads");
+  replace({"--src", en_, "--tgt", ko_, "--weight-decay", "0.01"}, 2, "expected AdamW");
+  replace({"--src", en_, "--tgt", ko_, "--schedule", "cosine", "--max-epochs", "3"}, 2, "ends at train.max_steps");
+  replace({"--src", en_, "--tgt", ko_, "--minimum-rate", "1"}, 2, "expected 0 <= minimum <= peak");
   replace({"--src", en_, "--tgt", ko_, "--vocabulary", "400", "--valid-tsv", file("x", "a\n")}, 1,
           "no sentence pair to validate with");
 }
@@ -172,8 +179,8 @@ TEST_F(WrongInput, RequestsToModels) {
   expect_wrong("", {"translate", model_, "--sample", "--top-p", "nan"}, 2, "expected a finite number");
   expect_wrong("", {"translate", model_, "--alignment", "--ids"}, 2, "words are aligned, and ids are none");
   expect_wrong("", {"translate", model_, "--long", "cut"}, 2, "--long unknown 'cut'");
-  expect_wrong("", {"translate", model_, "--input", (folder_ / "none").string()}, 1, "No such file");
-  expect_wrong("", {"translate", model_, "--input", folder_.string()}, 1, "Is a directory");
+  expect_wrong("", {"translate", model_, "--input", (folder_ / "none").string()}, 1, "no such file");
+  expect_wrong("", {"translate", model_, "--input", folder_.string()}, 1, "it is a folder");
   expect_wrong("a\n", {"translate", model_, "--output", "none/out.txt"}, 1, "none");
   expect_wrong("", {"eval", model_, "--src", en_}, 2, "--ref");
   expect_wrong("", {"eval", model_, "--src", en_, "--ref", file("two.txt", "a\nb\n")}, 1, "has 300 lines, ");

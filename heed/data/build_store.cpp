@@ -51,7 +51,7 @@ class StoreWriter {
   void add(const PairInWork& pair, StoreReport& report) {
     for (size_t side = 0; side < 2; ++side) {
       if (pair.ids[side].size() == 1) {  // eos alone
-        count_bad_line(empty_, pair.places[side]);
+        count_bad_line(report.no_tokens, pair.places[side]);
         return;
       }
       if (static_cast<int64_t>(pair.ids[side].size()) > config_.max_length) {
@@ -88,8 +88,6 @@ class StoreWriter {
     file_.commit();
   }
 
-  const BadLineCount& empty() const { return empty_; }
-
  private:
   AtomicFile file_;
   StoreConfig config_;
@@ -97,7 +95,6 @@ class StoreWriter {
   std::vector<uint32_t> lengths_;  // source and target in turn: eight bytes a pair is all that stays in memory
   std::array<uint64_t, 2> tokens_{};
   Fingerprint fingerprint_;
-  BadLineCount empty_;
 };
 
 }  // namespace
@@ -122,12 +119,6 @@ StoreReport build_store(const std::string& path, ParallelCorpus& corpus, const t
     if (progress) progress(corpus.progress());
   }
   writer.finish();
-  report.lines = corpus.report();
-  report.lines.pairs -= writer.empty().count;
-  report.lines.empty.count += writer.empty().count;
-  for (const std::string& place : writer.empty().first) {
-    if (report.lines.empty.first.size() < 3) report.lines.empty.first.push_back(place);
-  }
   return report;
 }
 

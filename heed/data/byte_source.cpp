@@ -1,6 +1,7 @@
 #include "heed/data/byte_source.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
@@ -21,6 +22,7 @@ namespace {
 constexpr unsigned char kMagic[2] = {0x1F, 0x8B};
 
 [[noreturn]] void cannot_read(const std::string& path, const std::string& reason) {
+  if (path == "-") fail_file("[read] cannot read standard input: {}", reason);
   fail_file("[read] cannot read '{}': {}", printable(path), reason);
 }
 
@@ -122,12 +124,17 @@ struct ByteSource::State {
       return;
     }
     do {
-      if (std::any_of(&block[begin], &block[end], [](char c) { return c != 0; })) {
+      if (std::any_of(block.data() + begin, block.data() + end, [](char c) { return c != 0; })) {
         cannot_read(path, "the gzip data is damaged (other bytes follow it)");
       }
       begin = end;
     } while (fill());
     finished = true;
+  }
+
+  bool ready() const {
+    pollfd more{file.get(), POLLIN, 0};
+    return begin < end || ::poll(&more, 1, 0) != 0;
   }
 
   std::string path;
@@ -147,6 +154,8 @@ size_t ByteSource::read(std::span<char> out) {
   if (!state_->started) state_->look_at_start();
   return state_->inflater ? state_->read_packed(out) : state_->read_plain(out);
 }
+
+bool ByteSource::ready() const { return state_->ready(); }
 
 int64_t ByteSource::consumed() const { return state_->consumed; }
 

@@ -18,6 +18,7 @@ class ByteSource {
 
   // At least one byte, or 0 at the end. A packed file that is cut short or damaged is an error that names it.
   size_t read(std::span<char> out);
+  bool ready() const;        // read() need not wait, or not for long: something has come, or the end
   int64_t consumed() const;  // bytes of the file itself
 
  private:

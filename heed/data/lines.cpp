@@ -13,6 +13,14 @@
 
 namespace heed::data {
 
+namespace {
+
+std::string place_of(const std::string& file, int64_t number) {
+  return fmt::format("{}:{}", file == "-" ? "standard input" : printable(file), number);
+}
+
+}  // namespace
+
 struct LineReader::State {
   // More bytes of the current file; false at its end.
   bool fill() {
@@ -34,35 +42,49 @@ struct LineReader::State {
     return true;
   }
 
-  void append(std::string& line, const char* data, size_t size) {
-    const size_t room = static_cast<size_t>(max_bytes) - std::min(line.size(), static_cast<size_t>(max_bytes));
+  void append(const char* data, size_t size) {
+    const size_t room =
+        static_cast<size_t>(limit.max_bytes) - std::min(line.size(), static_cast<size_t>(limit.max_bytes));
     line.append(data, std::min(size, room));
-    cut = cut || size > room;
+    if (size <= room) return;
+    cut = true;
+    if (limit.refuse) {
+      fail_file("[read] {} is longer than {} bytes", place_of(files[index], number + 1), limit.max_bytes);
+    }
   }
 
-  // The rest of the line that begins here; false when the file has ended before it began.
-  bool read_line(std::string& line) {
-    bool begun = false, carriage_return = false;
-    while (begin < end || fill()) {
+  // On to the end of the line; kEnd when the file has ended before it began.
+  Next read_line(bool wait) {
+    while (true) {
+      if (begin == end) {
+        if (!wait && !source->ready()) return Next::kNotYet;
+        if (!fill()) break;
+      }
       begun = true;
       const char* data = &block[begin];
       const auto* stop = static_cast<const char*>(std::memchr(data, '\n', end - begin));
       size_t size = stop ? static_cast<size_t>(stop - data) : end - begin;
       begin += size + (stop ? 1 : 0);
       // A "\r" is held back until what follows tells whether it is half of "\r\n".
-      if (carriage_return && !(stop && size == 0)) append(line, "\r", 1);
+      if (carriage_return && !(stop && size == 0)) append("\r", 1);
       carriage_return = size > 0 ? data[size - 1] == '\r' : carriage_return;
       if (size > 0 && carriage_return) --size;
-      append(line, data, size);
-      if (stop) return true;
+      append(data, size);
+      if (stop) return Next::kLine;
     }
-    if (carriage_return) append(line, "\r", 1);
-    return begun;
+    if (carriage_return) append("\r", 1);
+    return begun ? Next::kLine : Next::kEnd;
+  }
+
+  void begin_line() {
+    line.clear();
+    begun = carriage_return = false;
   }
 
   std::vector<std::string> files;
   std::vector<int64_t> sizes;
-  int64_t max_bytes = 0, total_bytes = 0, closed_bytes = 0;
+  LineLimit limit;
+  int64_t total_bytes = 0, closed_bytes = 0;
   size_t index = 0;       // of the open file
   size_t line_index = 0;  // of the file of the last line
   std::optional<ByteSource> source;
@@ -70,12 +92,13 @@ struct LineReader::State {
   size_t begin = 0, end = 0;
   int64_t number = 0;       // lines read of the open file
   int64_t line_number = 0;  // of the last line
-  bool cut = false;
+  std::string line;         // what has come of the next one
+  bool begun = false, carriage_return = false, cut = false;
 };
 
-LineReader::LineReader(std::vector<std::string> files, int64_t max_bytes) : state_(std::make_unique<State>()) {
+LineReader::LineReader(std::vector<std::string> files, LineLimit limit) : state_(std::make_unique<State>()) {
   if (files.empty()) fail("[read] no file is named, expected at least one");
-  state_->max_bytes = std::max<int64_t>(max_bytes, 0);
+  state_->limit = limit;
   for (const std::string& file : files) {
     state_->sizes.push_back(check_readable(file));
     state_->total_bytes += state_->sizes.back();
@@ -86,26 +109,31 @@ LineReader::LineReader(std::vector<std::string> files, int64_t max_bytes) : stat
 LineReader::~LineReader() = default;
 LineReader::LineReader(LineReader&&) noexcept = default;
 
-bool LineReader::next(std::string& line) {
+LineReader::Next LineReader::next(std::string& line, bool wait) {
   State& s = *state_;
-  do {
-    if (!s.source) return false;
-    line.clear();
-    s.cut = false;
-    if (!s.read_line(line)) continue;
+  if (!s.begun) s.cut = false;
+  while (s.source) {
+    const Next found = s.read_line(wait);
+    if (found == Next::kNotYet) return found;
+    if (found == Next::kEnd) {
+      s.open_next();
+      continue;
+    }
+    line.swap(s.line);
+    s.begin_line();
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (++s.number == 1 && line.starts_with(kByteOrderMark)) line.erase(0, kByteOrderMark.size());
     s.line_index = s.index;
     s.line_number = s.number;
-    return true;
-  } while (s.open_next());
-  return false;
+    return found;
+  }
+  return Next::kEnd;
 }
 
 const std::string& LineReader::file() const { return state_->files[state_->line_index]; }
 int64_t LineReader::number() const { return state_->line_number; }
 bool LineReader::cut() const { return state_->cut; }
-std::string LineReader::place() const { return fmt::format("{}:{}", printable(file()), number()); }
+std::string LineReader::place() const { return place_of(file(), number()); }
 
 double LineReader::progress() const {
   const State& s = *state_;

@@ -1,5 +1,6 @@
 #include "heed/data/lines.h"
 
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -98,6 +99,10 @@ TEST_F(LineReaderTest, GzipByContent) {
   EXPECT_EQ(lines_of({put("a.gz", gzip("one\ntw") + gzip("") + gzip("o\n") + std::string(1000, '\0'))}),
             (Lines{"one", "two"}));
   EXPECT_EQ(lines_of({put("a.gz", gzip(""))}), Lines{});
+  // Padding that fills the reader's block to its last byte.
+  for (const size_t zeros : {65535, 65536, 65537, 200000}) {
+    EXPECT_EQ(lines_of({put("a.gz", gzip("one\n") + std::string(zeros, '\0'))}), Lines{"one"}) << zeros;
+  }
 }
 
 TEST_F(LineReaderTest, GzipCutShortAnywhere) {
@@ -132,7 +137,7 @@ TEST_F(LineReaderTest, GzipDamaged) {
 }
 
 TEST_F(LineReaderTest, AHugeLineIsCut) {
-  LineReader reader({put("a.gz", gzip("abcd\nabcde\n" + std::string(50'000'000, 'x') + "\nshort\n"))}, 4);
+  LineReader reader({put("a.gz", gzip("abcd\nabcde\n" + std::string(50'000'000, 'x') + "\nshort\n"))}, LineLimit{4});
   std::string line;
   const auto next = [&] {
     EXPECT_TRUE(reader.next(line));
@@ -145,6 +150,12 @@ TEST_F(LineReaderTest, AHugeLineIsCut) {
   EXPECT_EQ(next(), "shor...");
   EXPECT_EQ(reader.number(), 4);
   EXPECT_FALSE(reader.next(line));
+}
+
+TEST_F(LineReaderTest, AHugeLineIsRefusedBeforeItsEnd) {
+  LineReader endless({"/dev/zero"}, {.max_bytes = 1000, .refuse = true});
+  std::string line;
+  EXPECT_EQ(message_of([&] { endless.next(line); }), "[read] /dev/zero:1 is longer than 1000 bytes");
 }
 
 TEST_F(LineReaderTest, WhatIsWrongIsSaidAtTheStart) {
@@ -178,6 +189,35 @@ TEST_F(LineReaderTest, APipeGivesItsLinesAtOnce) {
   EXPECT_EQ(line, "second");
   EXPECT_FALSE(reader.next(line));
   writer.join();
+}
+
+// Who has other work goes on with it until the whole line has come.
+TEST_F(LineReaderTest, WithoutWaitingALineMayComeInParts) {
+  using Next = LineReader::Next;
+  const std::string pipe = folder_.file("pipe");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  FileDescriptor writer(::open(pipe.c_str(), O_RDWR));
+  const auto say = [&](std::string_view text) {
+    ASSERT_EQ(::write(writer.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  };
+  LineReader reader({pipe});
+  std::string line;
+  EXPECT_EQ(reader.next(line, false), Next::kNotYet);
+  say("fi");
+  EXPECT_EQ(reader.next(line, false), Next::kNotYet);
+  say("rst\r");
+  EXPECT_EQ(reader.next(line, false), Next::kNotYet);
+  say("\n\nthird\nlast");
+  for (const char* expected : {"first", "", "third"}) {
+    EXPECT_EQ(reader.next(line, false), Next::kLine);
+    EXPECT_EQ(line, expected);
+  }
+  EXPECT_EQ(reader.next(line, false), Next::kNotYet);
+  EXPECT_EQ(reader.number(), 3);
+  writer = FileDescriptor();
+  EXPECT_EQ(reader.next(line, false), Next::kLine);
+  EXPECT_EQ(line, "last");
+  EXPECT_EQ(reader.next(line, false), Next::kEnd);
 }
 
 }  // namespace

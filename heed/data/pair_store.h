@@ -46,9 +46,9 @@ class PairStore {
 };
 
 struct StoreReport {
-  CorpusReport lines;     // a line without a single token counts as empty
-  BadLineCount too_long;  // in tokens
-  int64_t unknown = 0;    // tokens
+  BadLineCount too_long;   // in tokens
+  BadLineCount no_tokens;  // a line whose text is nothing to the tokenizer
+  int64_t unknown = 0;     // tokens
 };
 // Tokenises in parallel, in the order of the corpus, and writes the file atomically.
 StoreReport build_store(const std::string& path, ParallelCorpus& corpus, const text::TokenizerPair& tokenizers,

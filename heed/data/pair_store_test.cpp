@@ -40,7 +40,6 @@ std::string text_of(std::span<const int32_t> ids) { return LetterTokenizer().dec
 
 TEST_F(StoreTest, HoldsWhatWasRead) {
   const StoreReport report = build("a b c\nd ?\n", "x\ny ? z ?\n");
-  EXPECT_EQ(report.lines.pairs, 2);
   EXPECT_EQ(report.unknown, 3);
   const PairStore store = PairStore::open(path());
   ASSERT_EQ(store.size(), 2);
@@ -74,11 +73,9 @@ TEST_F(StoreTest, LongPairsAreLeftOutOrRefused) {
   EXPECT_EQ(PairStore::open(path()).size(), 2) << "the old file must stay";
 }
 
-TEST_F(StoreTest, ALineWithoutTokensIsEmpty) {
+TEST_F(StoreTest, ALineWithoutTokensIsLeftOutAndNamed) {
   const StoreReport report = build("a\n- -\n\n", "x\ny\nz\n");
-  EXPECT_EQ(report.lines.pairs, 1);
-  EXPECT_EQ(report.lines.empty.count, 2);
-  EXPECT_EQ(report.lines.empty.first, (std::vector<std::string>{folder_.file("s") + ":3", folder_.file("s") + ":2"}));
+  EXPECT_EQ(describe(report.no_tokens, "without a token"), "1 without a token (" + folder_.file("s") + ":2)");
   EXPECT_EQ(PairStore::open(path()).size(), 1);
 }
 

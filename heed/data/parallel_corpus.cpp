@@ -6,54 +6,18 @@
 
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
+#include "heed/text/unicode.h"
 
 namespace heed::data {
 namespace {
 
 constexpr size_t kPlacesToName = 3;
 
-// Well-formed UTF-8 (Unicode, table 3-7) without NUL, which UTF-16 and binary files are full of.
-bool is_text(std::string_view bytes) {
-  const auto at = [&](size_t i) { return i < bytes.size() ? static_cast<unsigned char>(bytes[i]) : 0; };
-  for (size_t i = 0; i < bytes.size();) {
-    const unsigned char lead = at(i);
-    if (lead == 0) return false;
-    if (lead < 0x80) {
-      ++i;
-      continue;
-    }
-    const size_t more = lead >= 0xC2 && lead <= 0xDF   ? 1
-                        : (lead & 0xF0) == 0xE0        ? 2
-                        : lead >= 0xF0 && lead <= 0xF4 ? 3
-                                                       : 0;
-    const int low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
-    const int high = lead == 0xED ? 0x9F : lead == 0xF4 ? 0x8F : 0xBF;
-    if (more == 0 || at(i + 1) < low || at(i + 1) > high) return false;
-    for (size_t k = 2; k <= more; ++k) {
-      if ((at(i + k) & 0xC0) != 0x80) return false;
-    }
-    i += more + 1;
-  }
-  return true;
-}
-
-bool is_blank(std::string_view text) { return text.find_first_not_of(" \t\r\v\f") == std::string_view::npos; }
-
-std::string with_commas(int64_t n) {
-  std::string digits = std::to_string(n);
-  for (auto at = static_cast<int64_t>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
-  return digits;
-}
+// UTF-16 and binary files are full of NUL.
+bool is_text(std::string_view line) { return line.find('\0') == std::string_view::npos && text::valid_utf8(line); }
 
 std::string names_of(const std::vector<std::string>& files) {
   return files.size() == 1 ? printable(files[0]) : fmt::format("{} and {} more", printable(files[0]), files.size() - 1);
-}
-
-std::string describe(const BadLineCount& bad, std::string_view what) {
-  std::string places;
-  for (const std::string& place : bad.first) places += (places.empty() ? "" : ", ") + place;
-  if (bad.count > static_cast<int64_t>(bad.first.size())) places += ", ...";
-  return fmt::format("{} {} ({})", with_commas(bad.count), what, places);
 }
 
 std::vector<LineReader> open_sides(const CorpusConfig& config) {
@@ -62,7 +26,7 @@ std::vector<LineReader> open_sides(const CorpusConfig& config) {
     if (!config.src.empty() || !config.tgt.empty())
       fail("[corpus] both TSV and source or target files are named, expected one");
     // Two columns and their tab; what a further column adds may be cut.
-    readers.emplace_back(config.tsv, 2 * config.max_bytes + 2);
+    readers.emplace_back(config.tsv, LineLimit{2 * config.max_bytes + 2});
     return readers;
   }
   if (config.src.empty() || config.tgt.empty()) {
@@ -73,12 +37,19 @@ std::vector<LineReader> open_sides(const CorpusConfig& config) {
   };
   if (from_stdin(config.src) + from_stdin(config.tgt) > 1)
     fail("[corpus] standard input can be read once, found '-' twice");
-  readers.emplace_back(config.src, config.max_bytes);
-  readers.emplace_back(config.tgt, config.max_bytes);
+  readers.emplace_back(config.src, LineLimit{config.max_bytes});
+  readers.emplace_back(config.tgt, LineLimit{config.max_bytes});
   return readers;
 }
 
 }  // namespace
+
+std::string describe(const BadLineCount& bad, std::string_view what) {
+  std::string places;
+  for (const std::string& place : bad.first) places += (places.empty() ? "" : ", ") + place;
+  if (bad.count > static_cast<int64_t>(bad.first.size())) places += ", ...";
+  return fmt::format("{} {} ({})", with_commas(bad.count), what, places);
+}
 
 void count_bad_line(BadLineCount& kind, std::string place) {
   ++kind.count;
@@ -132,7 +103,7 @@ void ParallelCorpus::unequal(int64_t source_lines, int64_t target_lines) const {
 bool ParallelCorpus::split_columns(SentencePair& pair) {
   const size_t tab = pair.source.find('\t');
   if (tab == std::string::npos) {
-    if (is_blank(pair.source)) {
+    if (text::is_blank(pair.source)) {
       bad(report_.empty, "is empty", kSource);
     } else if (readers_[0].cut()) {
       bad(report_.too_long, "is too long", kSource);
@@ -142,6 +113,10 @@ bool ParallelCorpus::split_columns(SentencePair& pair) {
     return false;
   }
   const size_t end = std::min(pair.source.find('\t', tab + 1), pair.source.size());
+  if (readers_[0].cut() && end == pair.source.size()) {  // the second column lost its end, however long it seems
+    bad(report_.too_long, "is too long", kTarget);
+    return false;
+  }
   pair.target.assign(pair.source, tab + 1, end - tab - 1);
   pair.source.resize(tab);
   return true;
@@ -151,7 +126,7 @@ bool ParallelCorpus::good(const std::string& sentence, Side side) {
   const bool cut = readers_.size() > 1 && readers_[side].cut();
   if (cut || static_cast<int64_t>(sentence.size()) > config_.max_bytes) {
     bad(report_.too_long, "is too long", side);
-  } else if (is_blank(sentence)) {
+  } else if (text::is_blank(sentence)) {
     bad(report_.empty, "is empty", side);
   } else if (!is_text(sentence)) {
     bad(report_.not_utf8, "is not UTF-8 text", side);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heed/data/lines.h"
@@ -24,6 +25,7 @@ struct BadLineCount {
   std::vector<std::string> first;  // at most 3
 };
 void count_bad_line(BadLineCount& kind, std::string place);
+std::string describe(const BadLineCount& bad, std::string_view what);  // "1,200 empty (train.en:17, train.ko:40, ...)"
 struct CorpusReport {
   int64_t pairs = 0;                               // read and good
   BadLineCount empty, too_long, not_utf8, no_tab;  // a pair counts once, by its first fault; a NUL is not text

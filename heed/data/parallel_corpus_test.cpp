@@ -79,6 +79,21 @@ TEST_F(CorpusTest, BadLinesOfTsv) {
                                 ":7, " + f + ":8), 1 without a tab (" + f + ":2)");
 }
 
+// With the mark's three bytes the reader's room ends inside of the second column, which then looks short enough.
+TEST_F(CorpusTest, AByteOrderMarkHidesNoLongColumn) {
+  CorpusConfig config =
+      tsv("\xEF\xBB\xBF"
+          "12345678\ttoo long as well\na\t1\n");
+  config.max_bytes = 8;
+  EXPECT_EQ(read(config), Pairs{"a|1"});
+  EXPECT_EQ(report_.too_long.count, 1);
+}
+
+TEST_F(CorpusTest, ALineOfAnyBlanksIsEmpty) {
+  EXPECT_EQ(read(two("a\n\u3000\u00a0\nc\n", "1\n2\n3\n")), (Pairs{"a|1", "c|3"}));
+  EXPECT_EQ(report_.empty.count, 1);
+}
+
 TEST_F(CorpusTest, BadLinesAreRefusedWithTheirPlace) {
   const auto refusal = [&](CorpusConfig config) {
     config.bad_lines = BadLines::kRefuse;

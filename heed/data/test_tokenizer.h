@@ -28,6 +28,7 @@ class LetterTokenizer : public text::Tokenizer {
     return text;
   }
   std::string piece(int32_t id) const override { return id < 3 ? "" : std::string(1, static_cast<char>(id - 3)); }
+  std::string bytes(int32_t id) const override { return piece(id); }
   int64_t size() const override { return 259; }
   text::SpecialIds special() const override { return {}; }
 };

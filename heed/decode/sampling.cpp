@@ -23,13 +23,14 @@ double draw(const SampleKey& key) {
 Sampled sample_token(std::span<const float> logits, const SearchConfig& config, const SampleKey& key) {
   std::vector<int32_t> order(logits.size());
   std::iota(order.begin(), order.end(), 0);
-  std::erase_if(order, [&](int32_t id) { return !(logits[static_cast<size_t>(id)] > -INFINITY); });
-  if (order.empty()) fail("[sample] no token is possible: every logit is NaN or masked");
+  std::erase_if(order, [&](int32_t id) { return logits[static_cast<size_t>(id)] == -INFINITY; });
+  if (order.empty()) return {};
   const auto logit = [&](int32_t id) { return double{logits[static_cast<size_t>(id)]}; };
   const auto likelier = [&](int32_t a, int32_t b) { return logit(a) > logit(b) || (logit(a) == logit(b) && a < b); };
   const double top = logit(*std::min_element(order.begin(), order.end(), likelier));
   const double whole = std::accumulate(order.begin(), order.end(), 0.0,
                                        [&](double sum, int32_t id) { return sum + std::exp(logit(id) - top); });
+  if (!std::isfinite(whole)) return {};  // a logit is NaN or infinite
 
   const size_t keep = config.top_k > 0 ? std::min(order.size(), static_cast<size_t>(config.top_k)) : order.size();
   if (keep < order.size() || config.top_p < 1) {

@@ -14,8 +14,8 @@ struct SampleKey {
 };
 
 struct Sampled {
-  int32_t id;
-  float log_prob;  // under the model itself, without temperature and cuts
+  int32_t id = -1;     // -1: no token is possible, the logits are masked or no numbers
+  float log_prob = 0;  // under the model itself, without temperature and cuts
 };
 
 // From softmax(logits / temperature), cut to the top_k likeliest and to the fewest that hold top_p together.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "heed/base/error.h"
 
@@ -38,9 +39,15 @@ std::vector<Continuation> BeamSearch::advance(std::span<const Candidates> of_eac
   std::vector<Choice> choices;
   for (size_t h = 0; h < of_each.size(); ++h) {
     for (size_t i = 0; i < of_each[h].ids.size() && of_each[h].ids[i] >= 0; ++i) {
+      if (!std::isfinite(of_each[h].log_probs[i])) continue;
       choices.push_back(
           {live_[h].log_probability + double{of_each[h].log_probs[i]}, {static_cast<int64_t>(h), of_each[h].ids[i]}});
     }
+  }
+  if (choices.empty()) {
+    for (Hypothesis& h : live_) h.log_probability = -std::numeric_limits<double>::infinity();
+    finish();
+    return {};
   }
   // Stable: of equals the one from the better hypothesis.
   std::stable_sort(choices.begin(), choices.end(),
@@ -62,20 +69,24 @@ std::vector<Continuation> BeamSearch::advance(std::span<const Candidates> of_eac
     continuations.push_back(choice.next);
   }
   live_ = std::move(next);
-  finish_when_settled();
-  if (done_) continuations.clear();
-  return continuations;
+  if (!settled()) return continuations;
+  finish();
+  return {};
 }
 
-void BeamSearch::finish_when_settled() {
+// Whether nothing better can come; keeps the best of what ended.
+bool BeamSearch::settled() {
   std::stable_sort(ended_.begin(), ended_.end(),
                    [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
   const size_t enough = static_cast<size_t>(config_.beam);
   if (ended_.size() > enough) ended_.resize(enough);
   const int64_t length = live_.empty() ? 0 : static_cast<int64_t>(live_[0].ids.size());
-  done_ = live_.empty() || length >= limit_ ||
-          (ended_.size() == enough && score(live_[0].log_probability, length) <= ended_.back().score);
-  if (!done_) return;
+  return live_.empty() || length >= limit_ ||
+         (ended_.size() == enough && score(live_[0].log_probability, length) <= ended_.back().score);
+}
+
+void BeamSearch::finish() {
+  done_ = true;
   // Where fewer ended than are asked for: those that the limit stopped.
   for (Hypothesis& hypothesis : live_) {
     if (static_cast<int64_t>(ended_.size()) < config_.nbest) end(std::move(hypothesis), false);

@@ -26,13 +26,13 @@ struct Hypothesis {
   std::vector<int32_t> ids;    // without eos
   double log_probability = 0;  // of the ids and the eos
   double score = 0;
-  bool ended = false;  // false: the limit came first
+  bool ended = false;  // false: the limit came first, or the model had no number to go on with (score -inf)
 };
 
 // What a model says about the next token of one hypothesis: the likeliest ids, best first.
 struct Candidates {
-  std::span<const int32_t> ids;  // -1: no more
-  std::span<const float> log_probs;
+  std::span<const int32_t> ids;      // -1: no more
+  std::span<const float> log_probs;  // those that are no numbers are no candidates
 };
 
 // Each hypothesis after a step: which one it goes on from, and the token that it adds.
@@ -51,12 +51,13 @@ class BeamSearch {
   // Among so many, enough are not eos.
   static int64_t wanted_candidates(const SearchConfig& config) { return 2 * config.beam; }
   bool done() const { return done_; }
-  std::vector<Hypothesis> best() const;  // the best first, nbest at most
+  std::vector<Hypothesis> best() const;  // the best first, nbest at most; when done at least one
 
  private:
   double score(double log_probability, int64_t length) const;
   void end(Hypothesis hypothesis, bool with_eos);
-  void finish_when_settled();
+  bool settled();
+  void finish();
 
   SearchConfig config_;
   int64_t limit_;

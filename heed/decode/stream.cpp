@@ -11,7 +11,10 @@ class Stream {
  public:
   Stream(const models::EncoderDecoder& model, const StreamConfig& config,
          const std::function<Input(Request&, bool)>& next, const std::function<void(Answer)>& give)
-      : config_(config), translation_(model, config.search, decode_ids(model.config)), next_(next), give_(give) {}
+      : config_(config),
+        translation_(model, config.search, decode_ids(model.config, config.known_ids)),
+        next_(next),
+        give_(give) {}
 
   void run() {
     while (true) {
@@ -110,10 +113,13 @@ class Stream {
 
 }  // namespace
 
-DecodeIds decode_ids(const models::ModelConfig& config) {
+DecodeIds decode_ids(const models::ModelConfig& config, int64_t known_ids) {
   DecodeIds ids{config.tokens.start, config.tokens.eos, {}};
   for (const int32_t id : {config.tokens.unk, config.tokens.pad}) {
     if (id >= 0) ids.never.push_back(id);
+  }
+  for (int64_t id = known_ids; known_ids > 0 && id < config.vocabulary; ++id) {
+    ids.never.push_back(static_cast<int32_t>(id));
   }
   return ids;
 }

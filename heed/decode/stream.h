@@ -12,6 +12,7 @@ struct StreamConfig {
   SearchConfig search;
   int64_t batch_tokens = 8192;  // source tokens times hypotheses that run together, about
   int64_t window = 1024;        // sentences read ahead, of which the longest run first
+  int64_t known_ids = 0;        // a tokenizer's: ids from this on are never said; 0: all of the model's are
 };
 
 enum class Input { kReady, kNotYet, kEnd };
@@ -25,6 +26,6 @@ void translate_stream(const models::EncoderDecoder& model, const StreamConfig& c
 std::vector<Answer> translate_all(const models::EncoderDecoder& model, const StreamConfig& config,
                                   std::vector<Request> requests);
 
-DecodeIds decode_ids(const models::ModelConfig& config);
+DecodeIds decode_ids(const models::ModelConfig& config, int64_t known_ids = 0);
 
 }  // namespace heed::decode

@@ -30,6 +30,11 @@ Rows rows_of(const std::vector<Rows>& hypotheses) {
 
 }  // namespace
 
+int64_t longest_sequence(const nn::StackConfig& stack) {
+  const bool ends = stack.positions.kind == nn::PositionKind::kLearned;
+  return ends ? stack.positions.max_length : std::numeric_limits<int64_t>::max();
+}
+
 Translation::Translation(const models::EncoderDecoder& model, const SearchConfig& config, const DecodeIds& ids)
     : model_(model),
       config_(config),
@@ -68,7 +73,8 @@ void Translation::join(const std::vector<Request>& requests) {
     const int64_t tokens = static_cast<int64_t>(request.source.size());
     Rows start{ids_.start};
     append(start, request.prefix);
-    const int64_t limit = std::max<int64_t>(1, config_.limit(tokens) - static_cast<int64_t>(request.prefix.size()));
+    const int64_t longest = std::min(config_.limit(tokens), longest_sequence(model_.config.decoder));
+    const int64_t limit = std::max<int64_t>(1, longest - static_cast<int64_t>(request.prefix.size()));
     running_.push_back({request, BeamSearch(config_, limit, ids_.eos), {row, row + tokens}, {{}}, {start}});
     row += tokens;
   }

@@ -27,6 +27,9 @@ struct DecodeIds {
   std::vector<int32_t> never = {1, 2};
 };
 
+// Tokens that a stack has positions for: a learned table ends.
+int64_t longest_sequence(const nn::StackConfig& stack);
+
 class Translation {
  public:
   Translation(const models::EncoderDecoder& model, const SearchConfig& config, const DecodeIds& ids = {});

@@ -105,7 +105,7 @@ Hypothesis greedy_without_cache(const models::EncoderDecoder& model, const Reque
 
 TEST(Translation, TheCacheChangesNoBit) {
   for (const auto kind : {nn::PositionKind::kSinusoidal, nn::PositionKind::kRotary, nn::PositionKind::kAlibi,
-                          nn::PositionKind::kT5, nn::PositionKind::kNone}) {
+                          nn::PositionKind::kT5, nn::PositionKind::kLearned, nn::PositionKind::kNone}) {
     const models::EncoderDecoder model = small_model(kind);
     const std::vector<Request> requests = sentences(3);
     const Answers cached = translate(model, {.beam = 1, .max_length = 150}, requests, 4);
@@ -217,6 +217,65 @@ TEST(Translation, ForbiddenTokensAreNeverSaid) {
   for (const auto& [key, best] : translate(model, {.beam = 1, .sample = true, .temperature = 5}, sentences(30), 30)) {
     for (const int32_t id : best.at(0).ids) EXPECT_TRUE(id != 0 && id != 1 && id != 2);
   }
+}
+
+TEST(Translation, IdsThatTheTokenizerLacksAreNeverSaid) {
+  const models::EncoderDecoder model = small_model();
+  const StreamConfig config{.search = {.beam = 1, .sample = true, .temperature = 5}, .known_ids = kVocabulary - 40};
+  for (const Answer& answer : translate_all(model, config, sentences(30))) {
+    for (const int32_t id : answer.best.at(0).ids) EXPECT_LT(id, kVocabulary - 40);
+  }
+}
+
+TEST(Translation, ALearnedTableBoundsTheAnswer) {
+  models::ModelConfig config = small_model(nn::PositionKind::kLearned).config;
+  config.encoder.positions.max_length = config.decoder.positions.max_length = 16;
+  const models::EncoderDecoder model(config, 5);
+  std::vector<Request> requests = sentences(10);
+  requests[1].prefix = {7, 8, 9};
+  bool reached = false;
+  for (const SearchConfig& search : {SearchConfig{.beam = 1}, SearchConfig{.beam = 3, .nbest = 3, .max_length = 40}}) {
+    for (const auto& [key, best] : translate(model, search, requests, 4)) {
+      for (const Hypothesis& h : best) {
+        EXPECT_LE(h.ids.size(), 16u);
+        reached = reached || (!h.ended && h.ids.size() == 16);
+      }
+    }
+  }
+  EXPECT_TRUE(reached);
+}
+
+// Logits that are no numbers: an answer comes all the same, unended.
+TEST(Translation, WithoutNumbersEverySentenceHasAnAnswer) {
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity()}) {
+    const models::EncoderDecoder model = small_model();
+    model.parameters.values()[model.parameters.arena_size() - 1] = bad;  // the bias of the decoder's last norm
+    for (const SearchConfig& config :
+         {SearchConfig{.beam = 1}, SearchConfig{.beam = 4, .nbest = 2}, SearchConfig{.beam = 1, .sample = true}}) {
+      const Answers answers = translate(model, config, sentences(6), 3);
+      ASSERT_EQ(answers.size(), 6u);
+      for (const auto& [key, best] : answers) {
+        ASSERT_FALSE(best.empty());
+        EXPECT_FALSE(best[0].ended);
+        EXPECT_EQ(best[0].score, -std::numeric_limits<double>::infinity());
+      }
+    }
+  }
+}
+
+TEST(BeamSearch, OneHypothesisWithoutNumbersLeavesTheOthers) {
+  BeamSearch search({.beam = 2, .nbest = 2}, 10, 0);
+  const float nan = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<int32_t> first{5, 6}, second{7, 8, 3, 4};
+  const std::vector<float> p{-0.5f, -1.0f}, q{nan, nan, -1.0f, -2.0f};
+  ASSERT_EQ(search.advance(std::vector{Candidates{first, p}}).size(), 2u);
+  const std::span ids(second);
+  const std::span numbers(q);
+  const std::vector<Continuation> next = search.advance(std::vector{
+      Candidates{ids.subspan(0, 2), numbers.subspan(0, 2)}, Candidates{ids.subspan(2), numbers.subspan(2)}});
+  ASSERT_EQ(next.size(), 2u);
+  EXPECT_TRUE(next[0].parent == 1 && next[0].token == 3 && next[1].parent == 1 && next[1].token == 4);
+  EXPECT_FALSE(search.done());
 }
 
 TEST(Translation, RefusesWhatMakesNoSense) {

@@ -52,4 +52,12 @@ std::string printable(std::string_view text, size_t limit) {
 
 std::string in_quotes(std::string_view name) { return fmt::format("'{}'", printable(name, 100)); }
 
+std::string with_commas(int64_t n) {
+  std::string text = std::to_string(n);
+  for (int64_t at = static_cast<int64_t>(text.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) {
+    text.insert(static_cast<size_t>(at), ",");
+  }
+  return text;
+}
+
 }  // namespace heed

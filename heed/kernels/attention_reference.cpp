@@ -25,8 +25,9 @@ struct Query {
     return std::clamp<int64_t>(distance(j) - a.relative_first, 0, a.relative_count - 1);
   }
   const float* q(const Heads& x) const { return x.data + (q_row + i) * x.ld + head * a.D; }
-  const float* k(const Heads& x, int64_t j) const { return x.data + (k_row + j) * x.ld + kv_head * a.D; }
-  const float* v(const Heads& x, int64_t j) const { return x.data + (k_row + j) * x.ld + kv_head * a.Dv; }
+  int64_t key_row(int64_t j) const { return a.k_rows ? a.k_rows[k_row + j] : k_row + j; }
+  const float* k(const Heads& x, int64_t j) const { return x.data + key_row(j) * x.ld + kv_head * a.D; }
+  const float* v(const Heads& x, int64_t j) const { return x.data + key_row(j) * x.ld + kv_head * a.Dv; }
 };
 
 double dot(const float* x, const float* y, int64_t n) {

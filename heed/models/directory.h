@@ -9,7 +9,8 @@
 
 namespace heed::models {
 
-// From config.json, and where that leaves it open from the names in model.safetensors; no weights are read.
+// From config.json, and of a Marian model what that leaves open from model.safetensors: its tables of positions and its
+// output bias are looked at, no other weight.
 ModelConfig read_config(const std::string& folder);
 // "marian" or "heed": which of the two a config is written as.
 std::string model_type(const ModelConfig& config);
@@ -18,7 +19,7 @@ struct LoadOptions {
   // Weights as (in, out): faster products of few rows. Their numbers are the same.
   bool for_running = false;
 };
-// Missing, unexpected and misshapen tensors are one error that lists them by name.
+// Missing, unexpected and misshapen tensors are one error that lists them by name; so is one with NaN or infinity.
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options = {});
 
 // The directory's own files, each atomically; model.safetensors last.

@@ -179,6 +179,24 @@ TEST(Directory, TensorsThatAreNotThoseOfTheConfigAreNamed) {
   EXPECT_EQ(message.find('\n'), std::string::npos);
 }
 
+TEST(Directory, WeightsThatAreNoNumbersAreNamed) {
+  for (const auto& [bad, text] : {std::pair{NAN, "nan"}, std::pair{-INFINITY, "inf"}}) {
+    const DirectoryCopy copy;
+    std::vector<float> numbers;
+    copy.edit_tensors([&, bad = bad](std::vector<TensorToWrite>& tensors) {
+      TensorToWrite& weight = tensor_named(tensors, "model.decoder.layers.1.fc2.weight");
+      numbers.assign(static_cast<size_t>(weight.shape[0] * weight.shape[1]), 0.5f);
+      numbers[numbers.size() / 2] = bad;
+      weight.data = std::as_bytes(std::span(numbers));
+    });
+    EXPECT_NE(copy.refusal().find(std::string("'model.decoder.layers.1.fc2.weight' holds ") + text), std::string::npos)
+        << copy.refusal();
+    EXPECT_NE(message_of([&] { load_translator(copy.path(), {.for_running = true}); }).find("fc2.weight"),
+              std::string::npos);
+    EXPECT_NO_THROW(read_config(copy.path()));  // which looks at no layer
+  }
+}
+
 TEST(Directory, WithManyFaultsTheFirstAreNamedAndTheRestCounted) {
   const DirectoryCopy copy;
   copy.edit_config([](json& c) { c["encoder_layers"] = 4; });

@@ -3,7 +3,9 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <bit>
 #include <set>
+#include <span>
 
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
@@ -80,6 +82,17 @@ struct Match {
   bool turned;
 };
 
+// One NaN in a weight makes every answer one. The largest bits without their sign are those of the worst number.
+void check_numbers(const Match& m, const std::string& where) {
+  constexpr uint32_t kInfinity = 0x7F800000, kWithoutSign = 0x7FFFFFFF;
+  const std::span<const float> numbers(m.tensor.data(), static_cast<size_t>(m.tensor.numel()));
+  uint32_t largest = 0;
+  for (const float x : numbers) largest = std::max(largest, std::bit_cast<uint32_t>(x) & kWithoutSign);
+  if (largest < kInfinity) return;
+  fail_file("{}: {} holds {}, expected finite numbers", where, in_quotes(m.stored->name),
+            std::bit_cast<float>(largest));
+}
+
 bool is_float(StoredType type) {
   return type == StoredType::kF32 || type == StoredType::kF16 || type == StoredType::kBF16 || type == StoredType::kF64;
 }
@@ -153,11 +166,14 @@ void read_weights(const SafeTensors& file, const std::string& where, const nn::P
   for (const Match& m : matches(file, where, parameters, layout)) {
     if (m.stored == nullptr) {
       std::fill_n(m.tensor.data(), m.tensor.numel(), 0.0f);
-    } else if (m.turned) {
+      continue;
+    }
+    if (m.turned) {
       copy_turned(*m.stored, m.tensor);
     } else {
       to_f32(*m.stored, m.tensor.data());
     }
+    check_numbers(m, where);
   }
 }
 

@@ -30,7 +30,7 @@ struct WeightsLayout {
 // What is missing, unexpected or misshapen is one error that lists it. Needs no memory for the parameters yet.
 void check_weights(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
                    const WeightsLayout& layout);
-// Checks, then reads every parameter.
+// Checks, then reads every parameter; one that holds NaN or infinity is an error with its name.
 void read_weights(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
                   const WeightsLayout& layout);
 

@@ -1,35 +1,57 @@
 #include "heed/tasks/translator.h"
 
 #include <algorithm>
+#include <cmath>
 #include <deque>
+#include <initializer_list>
+#include <string_view>
 
 #include "heed/base/error.h"
 #include "heed/decode/alignment.h"
 #include "heed/models/directory.h"
+#include "heed/text/unicode.h"
 
 namespace heed::tasks {
 namespace {
 
-constexpr std::string_view kWordStart = "▁";
-
-bool starts_word(const text::Tokenizer& tokenizer, int32_t id) { return tokenizer.piece(id).starts_with(kWordStart); }
-
-bool ends_sentence(const text::Tokenizer& tokenizer, int32_t id) {
-  const std::string piece = tokenizer.decode(std::span(&id, 1));  // as text: a sign may stand in the vocabulary as its byte
-  for (const char* end : {".", "!", "?", "。", "！", "？", "…"}) {
-    if (piece.ends_with(end)) return true;
-  }
-  return false;
+bool ends_with_any(std::string_view text, std::initializer_list<std::string_view> ends) {
+  return std::any_of(ends.begin(), ends.end(), [&](std::string_view end) { return text.ends_with(end); });
+}
+bool starts_with_any(std::string_view text, std::initializer_list<std::string_view> starts) {
+  return std::any_of(starts.begin(), starts.end(), [&](std::string_view start) { return text.starts_with(start); });
 }
 
-// The word of each id, counted from 0.
+// How well a text is cut between two ids, from bad to good.
+enum class Cut { kInCharacter, kInWord, kAfterWord, kAfterSentence };
+
+Cut cut_between(std::string_view before, std::string_view after) {
+  if (!after.empty() && (static_cast<unsigned char>(after[0]) & 0xC0) == 0x80) return Cut::kInCharacter;
+  if (starts_with_any(after, {" ", "\u3000"})) {
+    return ends_with_any(before, {".", "!", "?", "。", "！", "？", "…"}) ? Cut::kAfterSentence : Cut::kAfterWord;
+  }
+  // Signs of languages without blanks; what closes a quotation belongs to what it closes.
+  if (starts_with_any(after, {"」", "』", "”", "’", "）", "》", "。", "！", "？", "，", "、", "；", "：", "…"})) {
+    return Cut::kInWord;
+  }
+  if (ends_with_any(before, {"。", "！", "？", "。」", "！」", "？」", "。』", "！』", "？』", "。”", "！”", "？”"})) {
+    return Cut::kAfterSentence;
+  }
+  return ends_with_any(before, {"，", "、", "；", "："}) ? Cut::kAfterWord : Cut::kInWord;
+}
+
+// The word of each id, counted from 0; blanks belong to the word that follows. -1 where there is none.
 std::vector<int64_t> words_of(const std::vector<int32_t>& ids, const text::Tokenizer& tokenizer) {
   std::vector<int64_t> words;
   int64_t word = -1;
+  bool after_blank = true;
   for (const int32_t id : ids) {
-    if (word < 0 || starts_word(tokenizer, id)) ++word;
-    words.push_back(word);
+    const std::string bytes = tokenizer.bytes(id);
+    const bool blank = !bytes.empty() && bytes.find_first_not_of(' ') == std::string::npos;
+    if (!blank && (after_blank || bytes.starts_with(' '))) ++word;
+    after_blank = blank || bytes.ends_with(' ');
+    words.push_back(word + blank);
   }
+  for (int64_t& w : words) w = std::min(w, word);  // blanks at the end
   return words;
 }
 
@@ -41,7 +63,10 @@ class TextStream {
  public:
   TextStream(const TranslatorView& translator, const TranslateConfig& config,
              const std::function<decode::Input(SourceLine&, bool)>& next, const std::function<void(Translated)>& give)
-      : t_(translator), config_(config), next_(next), give_(give), eos_(translator.model.config.tokens.eos) {}
+      : t_(translator), config_(config), next_(next), give_(give), eos_(translator.model.config.tokens.eos) {
+    if (t_.tokenizers.target) config_.stream.known_ids = t_.tokenizers.target->size();
+    config_.max_source = std::min(config_.max_source, decode::longest_sequence(t_.model.config.encoder));
+  }
 
   void run() {
     decode::translate_stream(
@@ -73,8 +98,7 @@ class TextStream {
 
   std::vector<int32_t> source_ids(const SourceLine& line) const {
     if (line.by_ids) return line.ids;
-    const bool blank = line.text.find_first_not_of(" \t\r\v\f") == std::string::npos;
-    return blank ? std::vector<int32_t>{} : t_.tokenizers.source->encode(line.text);
+    return text::is_blank(line.text) ? std::vector<int32_t>{} : t_.tokenizers.source->encode(line.text);
   }
 
   // The line's ids, in parts that are short enough.
@@ -129,7 +153,7 @@ class TextStream {
         TranslatedLine joined;
         Offsets words;
         for (size_t i = sample; i < line.answers.size(); i += samples) {
-          append(joined, line.answers[i].best[rank], line.asked[i].source, line.by_ids, words);
+          append(joined, line.answers[i].best[rank], line.asked[i], line.by_ids, words);
         }
         all.push_back(std::move(joined));
       }
@@ -140,12 +164,15 @@ class TextStream {
   struct Offsets {
     int64_t source = 0, target = 0;  // words of the parts before
   };
-  void append(TranslatedLine& to, const decode::Hypothesis& h, const std::vector<int32_t>& source, bool by_ids,
+  void append(TranslatedLine& to, const decode::Hypothesis& h, const decode::Request& asked, bool by_ids,
               Offsets& words) const {
-    to.ids.insert(to.ids.end(), h.ids.begin(), h.ids.end());
+    // Who gave the prefix as ids has it: only new ones go out.
+    const size_t known = by_ids ? std::min(asked.prefix.size(), h.ids.size()) : 0;
+    to.ids.insert(to.ids.end(), h.ids.begin() + static_cast<int64_t>(known), h.ids.end());
     to.score += h.score, to.log_probability += h.log_probability;
     to.ended = to.ended && h.ended;
     if (by_ids) return;
+    const std::vector<int32_t>& source = asked.source;
     const text::Tokenizer &source_pieces = *t_.tokenizers.source, &target_pieces = *t_.tokenizers.target;
     if (config_.alignment && !source.empty()) {
       const Tensor weights = decode::alignment_weights(t_.model, source, h.ids);
@@ -161,7 +188,7 @@ class TextStream {
   }
 
   const TranslatorView t_;
-  const TranslateConfig& config_;
+  TranslateConfig config_;
   const std::function<decode::Input(SourceLine&, bool)>& next_;
   const std::function<void(Translated)>& give_;
   int32_t eos_;
@@ -182,6 +209,8 @@ Translator Translator::open(const std::string& folder) {
   }
   return {std::move(model), std::move(tokenizers)};
 }
+
+bool TranslatedLine::has_number() const { return std::isfinite(score); }
 
 void translate_text(const TranslatorView& translator, const TranslateConfig& config,
                     const std::function<decode::Input(SourceLine&, bool)>& next,
@@ -205,17 +234,24 @@ std::vector<std::string> translate(const TranslatorView& translator, const std::
 
 std::vector<std::vector<int32_t>> split_source(const std::vector<int32_t>& ids, const text::Tokenizer& tokenizer,
                                                int64_t most) {
+  std::string text;
+  std::vector<size_t> starts;  // of each id in the text
+  for (const int32_t id : ids) {
+    starts.push_back(text.size());
+    text += tokenizer.bytes(id);
+  }
+  const auto cut_before = [&](size_t i) {
+    return cut_between(std::string_view(text).substr(0, starts[i]), std::string_view(text).substr(starts[i]));
+  };
   std::vector<std::vector<int32_t>> parts;
   size_t begin = 0;
   while (ids.size() - begin > static_cast<size_t>(most)) {
-    // The last end of a sentence in reach, else the last word, else as it comes.
-    size_t sentence = 0, word = 0;
-    for (size_t i = begin + 1; i <= begin + static_cast<size_t>(most); ++i) {
-      if (!starts_word(tokenizer, ids[i])) continue;
-      word = i;
-      if (ends_sentence(tokenizer, ids[i - 1])) sentence = i;
+    // The best place in reach, of equals the last.
+    size_t end = begin + static_cast<size_t>(most);
+    Cut best = cut_before(end);
+    for (size_t i = end - 1; i > begin && best != Cut::kAfterSentence; --i) {
+      if (const Cut cut = cut_before(i); cut > best) best = cut, end = i;
     }
-    const size_t end = sentence > 0 ? sentence : word > 0 ? word : begin + static_cast<size_t>(most);
     parts.emplace_back(ids.begin() + static_cast<int64_t>(begin), ids.begin() + static_cast<int64_t>(end));
     begin = end;
   }
@@ -230,6 +266,7 @@ std::vector<WordPair> word_alignment(const Tensor& weights, const std::vector<in
   if (source.size() < 2 || target.empty()) return pairs;
   const std::vector<int32_t> words(source.begin(), source.end() - 1);  // eos is no word
   const std::vector<int64_t> from = words_of(words, source_pieces), to = words_of(target, target_pieces);
+  if (from.back() < 0) return pairs;
   const size_t columns = static_cast<size_t>(weights.size(1));
   for (int64_t word = 0; word <= to.back(); ++word) {
     std::vector<double> looked(static_cast<size_t>(from.back() + 1));

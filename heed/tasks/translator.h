@@ -31,8 +31,9 @@ enum class LongLines { kSplit, kRefuse };
 
 struct TranslateConfig {
   decode::StreamConfig stream;
-  int64_t samples = 1;       // drawn of each line, where the search samples
-  int64_t max_source = 512;  // tokens of a line with eos; a longer one is cut between sentences or words, or refused
+  int64_t samples = 1;  // drawn of each line, where the search samples
+  // Tokens of a line with eos, fewer where the model's table of positions ends; a longer one is cut or refused.
+  int64_t max_source = 512;
   LongLines long_lines = LongLines::kSplit;
   bool alignment = false;
 };
@@ -42,14 +43,15 @@ using WordPair = std::pair<int64_t, int64_t>;
 
 struct TranslatedLine {
   std::string text;
-  std::vector<int32_t> ids;
+  std::vector<int32_t> ids;  // of a line by ids without the prefix
   double score = 0, log_probability = 0;
   bool ended = true;  // false: the longest allowed translation came first
   std::vector<WordPair> alignment;
+  bool has_number() const;  // false: the model's numbers overflowed, and this is no translation
 };
 struct Translated {
-  int64_t number = 0;  // of the line, from 0
-  std::vector<TranslatedLine> best;
+  int64_t number = 0;                // of the line, from 0
+  std::vector<TranslatedLine> best;  // never empty
 };
 
 // A line as people or programs give it: text, or ids without eos. The translation starts with the prefix.
@@ -68,7 +70,8 @@ void translate_text(const TranslatorView& translator, const TranslateConfig& con
 std::vector<std::string> translate(const TranslatorView& translator, const std::vector<std::string>& lines,
                                    const TranslateConfig& config = {});
 
-// Pieces of at most `most` ids: at the ends of sentences where there are any, else between words. Joined they are the whole.
+// Pieces of at most `most` ids: at the ends of sentences where there are any, else between words, else between
+// characters. Joined they are the whole.
 std::vector<std::vector<int32_t>> split_source(const std::vector<int32_t>& ids, const text::Tokenizer& tokenizer,
                                                int64_t most);
 // Of each word of the translation the source word that its pieces looked at most.

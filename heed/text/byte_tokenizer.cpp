@@ -35,6 +35,11 @@ class ByteTokenizer final : public Tokenizer {
     return byte > ' ' && byte < 0x7F ? std::string(1, static_cast<char>(byte)) : fmt::format("<0x{:02X}>", byte);
   }
 
+  std::string bytes(int32_t id) const override {
+    check(id);
+    return id < kFirstByte ? std::string() : std::string(1, static_cast<char>(id - kFirstByte));
+  }
+
   int64_t size() const override { return kSize; }
   SpecialIds special() const override { return {}; }
 

@@ -24,6 +24,9 @@ class Tokenizer {
   virtual std::string decode(std::span<const int32_t> ids) const = 0;
   // How one id is shown to people: "▁cat".
   virtual std::string piece(int32_t id) const = 0;
+  // The text that one id stands for, with the blank before a word: " cat". Of ids that share a character each has some
+  // of its bytes; a special id has none.
+  virtual std::string bytes(int32_t id) const = 0;
   virtual int64_t size() const = 0;
   virtual SpecialIds special() const = 0;
 };
@@ -39,5 +42,12 @@ struct TokenizerPair {
 // byte_tokenizer.json. The message of an error names the file and what it lacks.
 TokenizerPair load_tokenizers(const std::string& folder);
 bool has_tokenizers(const std::string& folder);
+
+// Every file that a tokenizer may have in a model directory.
+struct TokenizerFile {
+  const char* name;
+  enum { kPieces, kSettings, kForOthers } role;  // which text an id means, how the files go together, not read here
+};
+std::span<const TokenizerFile> tokenizer_files();
 
 }  // namespace heed::text

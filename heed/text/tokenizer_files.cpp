@@ -10,8 +10,13 @@ namespace heed::text {
 namespace {
 
 constexpr const char* kByteFile = "byte_tokenizer.json";
-constexpr const char* kNames[] = {
-    "source.spm", "target.spm", "vocab.json", "target_vocab.json", "tokenizer_config.json", kByteFile};
+constexpr TokenizerFile kFiles[] = {{"source.spm", TokenizerFile::kPieces},
+                                    {"target.spm", TokenizerFile::kPieces},
+                                    {"vocab.json", TokenizerFile::kPieces},
+                                    {"target_vocab.json", TokenizerFile::kPieces},
+                                    {kByteFile, TokenizerFile::kPieces},
+                                    {"tokenizer_config.json", TokenizerFile::kSettings},
+                                    {"special_tokens_map.json", TokenizerFile::kForOthers}};
 
 const std::string* find(const NamedFiles& files, std::string_view name) {
   for (const auto& [known, content] : files) {
@@ -70,6 +75,8 @@ TokenizerPair read_tokenizers(const NamedFiles& files, const std::string& folder
   return {tokenizer, tokenizer, true};
 }
 
+std::span<const TokenizerFile> tokenizer_files() { return kFiles; }
+
 bool has_tokenizers(const std::string& folder) {
   std::error_code ignored;
   return std::filesystem::exists(folder + "/source.spm", ignored) ||
@@ -78,12 +85,17 @@ bool has_tokenizers(const std::string& folder) {
 
 TokenizerPair load_tokenizers(const std::string& folder) {
   if (!std::filesystem::is_directory(folder)) fail_file("[tokenizer] '{}' is no folder", folder);
+  constexpr size_t kMaxBytes = size_t{256} << 20;  // before a copy is made of it
   NamedFiles files;
-  for (const char* name : kNames) {
+  for (const auto& [name, role] : kFiles) {
+    if (role == TokenizerFile::kForOthers) continue;
     const std::string path = folder + "/" + name;
     std::error_code ignored;  // a file that cannot be looked at is named when it is opened
     if (std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found) continue;
     const MappedFile file(path);
+    if (file.bytes().size() > kMaxBytes) {
+      fail_file("[tokenizer] {}: {} bytes, expected at most {}", path, file.bytes().size(), kMaxBytes);
+    }
     files.emplace_back(name, std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()));
   }
   return read_tokenizers(files, folder);

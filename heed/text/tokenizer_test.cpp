@@ -1,6 +1,7 @@
 #include "heed/text/tokenizer.h"
 
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "heed/io/test_files.h"
 #include "heed/text/tokenizer_files.h"
@@ -76,6 +77,31 @@ TEST(Tokenizer, FoldersThatLackSomething) {
   EXPECT_EQ(refusal(separate), "[tokenizer] 'M' lacks target_vocab.json");
 }
 
+// No copy is made of what cannot be a tokenizer.
+TEST(Tokenizer, AHugeFileIsRefusedByItsSize) {
+  for (const TokenizerFile& file : tokenizer_files()) {
+    if (file.role == TokenizerFile::kForOthers) continue;
+    const TemporaryFolder folder;
+    put_content(folder.file(file.name), "{}");
+    constexpr uintmax_t kHuge = uintmax_t{1} << 40;  // a hole: it takes no place on the disk
+    fs::resize_file(folder.file(file.name), kHuge);
+    EXPECT_EQ(
+        message_of([&] { load_tokenizers(folder.file(".")); }),
+        fmt::format("[tokenizer] {}/{}: {} bytes, expected at most {}", folder.file("."), file.name, kHuge, 256 << 20));
+  }
+}
+
+// What is written is what the list names: nothing is left behind or forgotten where a model is copied or replaced.
+TEST(Tokenizer, TheListNamesEveryFile) {
+  std::set<std::string> names;
+  for (const TokenizerFile& file : tokenizer_files()) names.insert(file.name);
+  const Vocabulary vocabulary({"</s>", "<unk>", "<pad>"});
+  NamedFiles written = marian_files({"", "", &vocabulary, &vocabulary});
+  written.push_back(byte_files().at(0));
+  EXPECT_EQ(written.size(), names.size());
+  for (const auto& [name, content] : written) EXPECT_TRUE(names.contains(name)) << name;
+}
+
 TEST(Tokenizer, DamagedVocabulariesAreNamed) {
   const NamedFiles files = files_of("char_joint");
   const auto said = [&](const std::string& json) { return refusal(with(files, "vocab.json", json)); };
@@ -115,6 +141,8 @@ TEST(Tokenizer, BytesShowAsCharactersOrNumbers) {
   EXPECT_EQ(bytes->encode("aé"), (std::vector<int32_t>{100, 198, 172}));
   EXPECT_EQ(bytes->piece(100), "a");
   EXPECT_EQ(bytes->piece(198), "<0xC3>");
+  EXPECT_EQ(bytes->bytes(198), "\xC3");
+  EXPECT_EQ(bytes->bytes(0), "");
   EXPECT_EQ(bytes->decode(std::vector<int32_t>{198, 0, 100}), "\uFFFDa");
 }
 

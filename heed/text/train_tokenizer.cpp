@@ -41,7 +41,7 @@ void check(const TokenizerConfig& config) {
   if (config.vocabulary > kLargest) {
     fail("[tokenizer] vocabulary is {}, expected at most {}", config.vocabulary, kLargest);
   }
-  if (config.vocabulary != 0 && config.vocabulary < kSpecials + 1) {
+  if (config.vocabulary != 0 && config.vocabulary < smallest_vocabulary(config.kind)) {
     fail("[tokenizer] vocabulary is {}, expected at least {}", config.vocabulary, smallest_vocabulary(config.kind));
   }
 }
@@ -62,7 +62,7 @@ class Lines final : public sentencepiece::SentenceIterator {
 std::unordered_map<std::string, std::string> trainer_settings(const TokenizerConfig& config) {
   const bool subwords = has_byte_fallback(config.kind);
   return {{"model_type", tokenizer_kind_names()[static_cast<size_t>(config.kind)]},
-          {"vocab_size", std::to_string(std::max(config.vocabulary, smallest_vocabulary(config.kind)))},
+          {"vocab_size", std::to_string(config.vocabulary)},
           {"hard_vocab_limit", subwords ? "true" : "false"},
           {"byte_fallback", subwords ? "true" : "false"},
           {"character_coverage", fmt::format("{}", config.character_coverage)},
@@ -132,9 +132,6 @@ std::string train_model(TokenizerConfig config, const std::vector<std::string>& 
     status = train();
   }
   if (!status.ok()) explain(status.ToString(), config, side);
-  if (config.vocabulary < smallest_vocabulary(config.kind)) {
-    fail("[tokenizer] vocabulary is {}, expected at least {}", config.vocabulary, smallest_vocabulary(config.kind));
-  }
   return model;
 }
 

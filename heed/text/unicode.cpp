@@ -167,6 +167,8 @@ std::string_view trim_end(std::string_view text) {
   return text;
 }
 
+bool is_blank(std::string_view text) { return trim_start(text).empty(); }
+
 bool is_punctuation(char32_t c) { return (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_P_MASK) != 0; }
 bool is_symbol(char32_t c) { return (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_S_MASK) != 0; }
 bool is_number(char32_t c) { return (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_N_MASK) != 0; }

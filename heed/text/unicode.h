@@ -20,6 +20,7 @@ std::string to_lower(std::string_view text);  // full mapping, with the final si
 
 // What Python's str.split() splits at.
 bool is_blank(char32_t c);
+bool is_blank(std::string_view text);  // nothing but blanks, or nothing
 std::vector<std::string_view> split_blanks(std::string_view text);
 // Without the blanks at its start, and at its end.
 std::string_view trim_start(std::string_view text);

@@ -54,6 +54,8 @@ TEST(Unicode, SplitsAtEveryBlank) {
   EXPECT_EQ(trim_end(" \u2003"), "");
   EXPECT_EQ(trim_start("\u3000 a "), "a ");
   EXPECT_EQ(trim_end("a\x80"), "a\x80");
+  EXPECT_TRUE(is_blank("") && is_blank(" \t\u3000\u00a0"));
+  EXPECT_FALSE(is_blank(" \u200b") || is_blank("\x80"));
 }
 
 TEST(Unicode, KnowsCategories) {

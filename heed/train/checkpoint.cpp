@@ -11,6 +11,8 @@
 
 #include "heed/base/error.h"
 #include "heed/io/fingerprint.h"
+#include "heed/kernels/cpu.h"
+#include "heed/kernels/gemm.h"
 
 namespace heed::train {
 namespace {
@@ -22,6 +24,7 @@ constexpr std::string_view kStarts[] = {"checkpoint-", "stopped-"}, kEnd = ".saf
 constexpr const char* kStateKey = "heed.state";
 constexpr const char* kIdentityKey = "heed.identity";
 constexpr const char* kFingerprintKey = "heed.fingerprint";
+constexpr const char* kWriterKey = "heed.written_by";
 
 // One list for both ways.
 template <class State, class Visit>
@@ -29,7 +32,8 @@ void state_fields(State& s, Visit visit) {
   visit("step", s.step), visit("epoch", s.epoch), visit("batch", s.batch), visit("tokens", s.tokens);
   visit("skipped", s.skipped), visit("seconds", s.seconds), visit("metrics_bytes", s.metrics_bytes);
   visit("best", s.best), visit("best_step", s.best_step), visit("validations_since_best", s.validations_since_best);
-  visit("validated_step", s.validated_step);
+  visit("validated_step", s.validated_step), visit("best_loss", s.best_loss);
+  visit("best_due", s.best_due), visit("lowest_loss", s.lowest_loss);
 }
 
 // The arrays by the names of their tensors.
@@ -68,6 +72,9 @@ RunState parse_state(const SafeTensors& file, const std::string& path) {
     fail_file("[checkpoint] '{}' is damaged: its state says step {}, epoch {}, batch {}, {} skipped", path, state.step,
               state.epoch, state.batch, state.skipped);
   }
+  if (const auto writer = file.metadata().find(kWriterKey); writer != file.metadata().end()) {
+    state.written_by = writer->second;
+  }
   return state;
 }
 
@@ -88,7 +95,28 @@ const StoredTensor& array_of(const SafeTensors& file, const std::string& name, i
   return tensor;
 }
 
+// The numbers as they were written: those of its arrays, in the order of their writing.
+void check_numbers(const SafeTensors& file, const std::string& path) {
+  std::vector<std::span<const std::byte>> contents;
+  const auto add = [&](const std::string& name) {
+    if (file.contains(name)) contents.push_back(file.find(name).bytes);
+    return file.contains(name);
+  };
+  add("weights");
+  for (int i = 1; add(fmt::format("moment{}", i)); ++i) {
+  }
+  add("average");
+  if (text_of(file, kFingerprintKey, path) != fingerprint_text(text_of(file, kStateKey, path), contents)) {
+    fail_file("[checkpoint] '{}' is damaged: its numbers do not give its fingerprint", path);
+  }
+}
+
 }  // namespace
+
+std::string this_writer() {
+  return fmt::format("heed {} on {}{}", HEED_VERSION, kernels::isa_name(),
+                     kernels::has_native_bf16() ? " with bf16" : "");
+}
 
 std::string checkpoint_path(const std::string& folder, int64_t step, CheckpointKind kind) {
   return (fs::path(folder) / fmt::format("{}{}{}", kStarts[static_cast<int>(kind)], step, kEnd)).string();
@@ -125,7 +153,10 @@ void write_checkpoint(const std::string& path, const RunState& state, const RunA
   }
   const std::string text = fields.dump();
   write_safetensors(path, tensors,
-                    {{kStateKey, text}, {kIdentityKey, identity}, {kFingerprintKey, fingerprint_text(text, contents)}});
+                    {{kStateKey, text},
+                     {kIdentityKey, identity},
+                     {kWriterKey, this_writer()},
+                     {kFingerprintKey, fingerprint_text(text, contents)}});
 }
 
 RunState read_checkpoint(const std::string& path, const RunArrays& arrays, const std::string& identity) {
@@ -137,14 +168,8 @@ RunState take_checkpoint(const SafeTensors& file, const std::string& label, cons
   const RunState state = parse_state(file, label);
   if (text_of(file, kIdentityKey, label) != identity) fail_file("[checkpoint] '{}' is of other data", label);
   std::vector<std::pair<float*, const StoredTensor*>> all;
-  std::vector<std::span<const std::byte>> contents;
-  for (const auto& [name, data] : named(arrays)) {
-    all.emplace_back(data, &array_of(file, name, arrays.size, label));
-    contents.push_back(all.back().second->bytes);
-  }
-  if (text_of(file, kFingerprintKey, label) != fingerprint_text(text_of(file, kStateKey, label), contents)) {
-    fail_file("[checkpoint] '{}' is damaged: its numbers do not give its fingerprint", label);
-  }
+  for (const auto& [name, data] : named(arrays)) all.emplace_back(data, &array_of(file, name, arrays.size, label));
+  check_numbers(file, label);
   for (const auto& [to, from] : all) to_f32(*from, to);
   return state;
 }
@@ -153,6 +178,7 @@ void add_checkpoint_weights(const std::string& path, std::vector<double>& sum) {
   const SafeTensors file = SafeTensors::open(path);
   const char* name = file.contains("average") ? "average" : "weights";
   const StoredTensor& tensor = array_of(file, name, static_cast<int64_t>(sum.size()), path);
+  check_numbers(file, path);
   std::vector<float> weights(sum.size());
   to_f32(tensor, weights.data());
   for (size_t i = 0; i < sum.size(); ++i) sum[i] += double{weights[i]};

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -19,10 +19,17 @@ struct RunState {
   double seconds = 0;            // of training
   int64_t metrics_bytes = 0;     // of the log that belong to the steps so far
   // Validation.
-  double best = 0;
+  double best = 0, best_loss = 0;  // of the model that was published
   int64_t best_step = -1, validations_since_best = 0;
   int64_t validated_step = -1;  // the last one that was
+  // What patience compares with: without a validation that only a limit brought, so that a run with more steps goes on as
+  // if it had always had them.
+  double best_due = std::numeric_limits<double>::lowest(), lowest_loss = std::numeric_limits<double>::max();
+  std::string written_by;  // as this_writer() says; "" where a file does not tell
+  bool operator==(const RunState&) const = default;
 };
+// The version and the kind of CPU: bits are promised for one of both.
+std::string this_writer();
 
 // The arrays of a run, all as long as the arena of parameters.
 struct RunArrays {

@@ -5,8 +5,10 @@
 #include <cstring>
 #include <filesystem>
 #include <limits>
+#include <nlohmann/json.hpp>
 
 #include "heed/base/random.h"
+#include "heed/io/fingerprint.h"
 #include "heed/io/test_files.h"
 
 namespace heed::train {
@@ -44,6 +46,7 @@ RunState some_state() {
   RunState s;
   s.step = 7, s.epoch = 2, s.batch = 5, s.tokens = int64_t{1} << 60, s.skipped = 3, s.seconds = 0.1 + 0.2;
   s.metrics_bytes = 4711, s.best = -1.0 / 3, s.best_step = 6, s.validations_since_best = 1, s.validated_step = 4;
+  s.best_due = -0.5, s.written_by = this_writer();
   return s;
 }
 
@@ -82,20 +85,12 @@ TEST_F(Checkpoint, RoundTripsToTheBit) {
     write_checkpoint(path, some_state(), written.view(), "who\nam \"I\"");
     const RunState state = read_checkpoint(path, read.view(), "who\nam \"I\""), expected = some_state();
     EXPECT_TRUE(read.same(written));
-    EXPECT_EQ(state.step, expected.step);
-    EXPECT_EQ(state.epoch, expected.epoch);
-    EXPECT_EQ(state.batch, expected.batch);
-    EXPECT_EQ(state.tokens, expected.tokens);
-    EXPECT_EQ(state.skipped, expected.skipped);
-    EXPECT_EQ(state.seconds, expected.seconds);
-    EXPECT_EQ(state.metrics_bytes, expected.metrics_bytes);
-    EXPECT_EQ(state.best, expected.best);
-    EXPECT_EQ(state.best_step, expected.best_step);
-    EXPECT_EQ(state.validations_since_best, expected.validations_since_best);
-    EXPECT_EQ(state.validated_step, expected.validated_step);
+    EXPECT_TRUE(state == expected);
+    EXPECT_TRUE(state.written_by.starts_with("heed ")) << state.written_by;
   }
 }
 
+// Of a heed that did not write so much.
 TEST_F(Checkpoint, EveryTruncationIsRefused) {
   const std::string whole = good();
   for (size_t n = 0; n < whole.size(); n += 1 + n % 5) expect_refused(whole.substr(0, n), "");
@@ -163,6 +158,12 @@ TEST_F(Checkpoint, SumsTheAverageWhereOneIsKept) {
     add_checkpoint_weights(path, sum);
     for (size_t i = 0; i < sum.size(); ++i) EXPECT_EQ(sum[i], 10 + double{arrays.all[average ? 3 : 0][i]});
   }
+  std::vector<double> sum(kSize);
+  std::string damaged = content_of(path);
+  damaged.back() = static_cast<char>(damaged.back() ^ 1);
+  put_content(folder_.file("damaged"), damaged);
+  EXPECT_NE(message_of([&] { add_checkpoint_weights(folder_.file("damaged"), sum); }).find("damaged' is damaged"),
+            std::string::npos);
   std::vector<double> other(kSize + 1);
   EXPECT_NE(message_of([&] { add_checkpoint_weights(path, other); }).find("of another model"), std::string::npos);
 }

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <thread>
 
 #include "heed/base/error.h"
 #include "heed/kernels/gemm.h"
+#include "heed/train/bleu_tokenizer.h"
 
 namespace heed::train {
 namespace {
@@ -35,9 +37,122 @@ const Preset& preset_named(const std::string& name) {
   fail("[config] model.preset is '{}': expected {}", name, fmt::join(kTranslatorPresets, ", "));
 }
 
+// A million pairs of sentences cost about 10^16 operations an epoch with base, 75 hours of one core: with fewer than eight
+// it is small that ends within days.
+const char* auto_preset(int64_t pairs, int64_t cores) {
+  if (pairs < 200'000) return "tiny";
+  return pairs < 1'000'000 || cores < 8 ? "small" : "base";
+}
+
+// Every sentence is seen a hundred times where there are 30,000; fewer want more rounds, more want fewer.
+int64_t epochs_worth(int64_t pairs) { return std::clamp<int64_t>(3'000'000 / std::max<int64_t>(1, pairs), 20, 1000); }
+
+constexpr int64_t kNarrowestBf16 = 256;
+
 kernels::Activation activation_named(const std::string& name) {
   if (name == "gelu") return kernels::Activation::kGelu;
   return name == "silu" ? kernels::Activation::kSilu : kernels::Activation::kRelu;
+}
+
+// --- The fields, a table of the config each ---
+
+std::vector<ConfigField> data_fields(TrainConfig::Data& d) {
+  return {
+      {"data.src", &d.src, "source sentences, one a line; .gz too; several files"},
+      {"data.tgt", &d.tgt, "their translations, as many lines"},
+      {"data.tsv", &d.tsv, "instead of the two: source<TAB>target"},
+      {"data.valid_src", &d.valid_src, "source sentences to validate with"},
+      {"data.valid_tgt", &d.valid_tgt, "their translations"},
+      {"data.valid_tsv", &d.valid_tsv, "instead of the two"},
+      {"data.bad_lines", &d.bad_lines, "empty, over-long or not UTF-8: skip or refuse", {"skip", "refuse"}},
+      {"data.max_length", &d.max_length, "tokens of a sentence; longer pairs count as bad lines", {}, 2, 65536},
+  };
+}
+
+std::vector<ConfigField> text_fields(TrainConfig::Text& t) {
+  return {
+      {"text.tokenizer", &t.tokenizer, "bpe, unigram, word, char or byte", text::tokenizer_kind_names()},
+      {"text.vocabulary", &t.vocabulary, "pieces of the vocabulary; 0: as many as the text is worth", {}, 0, 1 << 24},
+      {"text.joint", &t.joint, "one vocabulary for both languages"},
+      {"text.normalization",
+       &t.normalization,
+       "of the text, by SentencePiece's name",
+       {"identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"}},
+  };
+}
+
+std::vector<ConfigField> model_fields(TrainConfig::Model& m) {
+  return {
+      {"model.preset", &m.preset, "auto, tiny, small or base", kTranslatorPresets},
+      {"model.encoder_layers", &m.encoder_layers, "0: the preset's", {}, 0, 1000},
+      {"model.decoder_layers", &m.decoder_layers, "0: the preset's", {}, 0, 1000},
+      {"model.d_model", &m.d_model, "features of a token; 0: the preset's", {}, 0, 1 << 20},
+      {"model.d_ff", &m.d_ff, "inner features of the feed-forward; 0: the preset's", {}, 0, 1 << 22},
+      {"model.heads", &m.heads, "of every attention; 0: the preset's", {}, 0, 1 << 14},
+      {"model.norm_place", &m.norm_place, "post (the paper) or pre", {"", "post", "pre"}},
+      {"model.activation", &m.activation, "relu, gelu or silu", {"", "relu", "gelu", "silu"}},
+      {"model.positions",
+       &m.positions,
+       "sinusoidal, learned, rotary, alibi, t5 or none",
+       {"", "sinusoidal", "learned", "rotary", "alibi", "t5", "none"}},
+      {"model.dropout", &m.dropout, "on residuals and embeddings; -1: the preset's", {}, -1, 0.999},
+      {"model.attention_dropout", &m.attention_dropout, "on attention weights; -1: the preset's", {}, -1, 0.999},
+      {"model.activation_dropout", &m.activation_dropout, "inside the feed-forward; -1: the preset's", {}, -1, 0.999},
+      {"model.share_embeddings", &m.share_embeddings, "source and target share theirs (needs joint)"},
+  };
+}
+
+std::vector<ConfigField> train_fields(TrainConfig::Run& t) {
+  return {
+      {"train.max_steps", &t.max_steps, "stop after so many; 0: no limit of steps"},
+      {"train.max_epochs", &t.max_epochs, "rounds over the data; 0: no limit; without any of the three: by the data"},
+      {"train.max_minutes", &t.max_minutes, "of training, all resumes together; 0: no limit of time", {}, 0, 1e7},
+      {"train.batch_tokens", &t.batch_tokens, "of a step's batch at most, the larger side", {}, 0, 1 << 24},
+      {"train.accumulate", &t.accumulate, "batches that make a step", {}, 1, 4096},
+      {"train.optimizer", &t.optimizer, "adam, adamw or sgd", {"adam", "adamw", "sgd"}},
+      {"train.beta1", &t.beta1, "of Adam; the momentum of SGD", {}, 0, 0.99999},
+      {"train.beta2", &t.beta2, "of Adam", {}, 0, 0.9999999},
+      {"train.eps", &t.eps, "of Adam", {}, 1e-30, 1},
+      {"train.weight_decay", &t.weight_decay, "of AdamW and SGD", {}, 0, 10},
+      {"train.clip", &t.clip, "gradients to this norm; 0: not", {}, 0, 1e9},
+      {"train.smoothing", &t.smoothing, "of the labels", {}, 0, 0.999},
+      {"train.schedule", &t.schedule, "of the learning rate", schedule_kinds()},
+      {"train.learning_rate", &t.learning_rate, "when the warm-up ends; 0: the preset's", {}, 0, 1000},
+      {"train.minimum_rate", &t.minimum_rate, "where the schedule ends", {}, 0, 1000},
+      {"train.warmup", &t.warmup, "steps; 0: none; -1: the preset's", {}, -1},
+      {"train.precision", &t.precision, "of the products: f32, bf16 or auto", {"auto", "f32", "bf16"}},
+      {"train.average_decay", &t.average_decay, "of a moving average of the weights; 0: none", {}, 0, 0.9999999},
+      {"train.average_last",
+       &t.average_last,
+       "the model is the mean of the last so many checkpoints; 0: the best",
+       {},
+       0,
+       1000},
+      {"train.bad_loss", &t.bad_loss, "when a loss is no number: skip the step or stop", {"skip", "stop"}},
+      {"train.seed", &t.seed, "of everything random"},
+  };
+}
+
+std::vector<ConfigField> valid_fields(TrainConfig::Valid& v) {
+  return {
+      {"valid.every", &v.every, "steps; 0: once an epoch"},
+      {"valid.metric", &v.metric, "that picks the best checkpoint", {"bleu", "chrf", "loss"}},
+      {"valid.patience", &v.patience, "validations without a better one before it stops; 0: never", {}, 0, 1e6},
+      {"valid.beam", &v.beam, "of its translations", {}, 1, 64},
+      {"valid.samples", &v.samples, "translations shown each time", {}, 0, 100},
+      {"valid.max_sentences", &v.max_sentences, "that are translated each time; 0: none, the loss alone"},
+      {"valid.bleu_tokens", &v.bleu_tokens, "how BLEU splits words", bleu_tokens_names()},
+      {"valid.lowercase", &v.lowercase, "BLEU and chrF without regard to case"},
+  };
+}
+
+std::vector<ConfigField> save_fields(TrainConfig::Save& s) {
+  return {
+      {"save.out", &s.out, "MODEL, the directory to write"},
+      {"save.save_every", &s.every, "steps between checkpoints; 0: with every validation"},
+      {"save.keep", &s.keep, "checkpoints kept", {}, 1, 100000},
+      {"save.tensorboard", &s.tensorboard, "also write TensorBoard event files"},
+  };
 }
 
 }  // namespace
@@ -51,87 +166,12 @@ std::string ConfigField::flag() const {
 }
 
 std::vector<ConfigField> config_fields(TrainConfig& c) {
-  return {
-      {"data.src", &c.data.src, "source sentences, one a line; .gz too; several files"},
-      {"data.tgt", &c.data.tgt, "their translations, as many lines"},
-      {"data.tsv", &c.data.tsv, "instead of the two: source<TAB>target"},
-      {"data.valid_src", &c.data.valid_src, "source sentences to validate with"},
-      {"data.valid_tgt", &c.data.valid_tgt, "their translations"},
-      {"data.valid_tsv", &c.data.valid_tsv, "instead of the two"},
-      {"data.bad_lines", &c.data.bad_lines, "empty, over-long or not UTF-8: skip or refuse", {"skip", "refuse"}},
-      {"data.max_length", &c.data.max_length, "tokens of a sentence; longer pairs count as bad lines", {}, 2, 65536},
-      {"text.tokenizer", &c.text.tokenizer, "bpe, unigram, word, char or byte", text::tokenizer_kind_names()},
-      {"text.vocabulary",
-       &c.text.vocabulary,
-       "pieces of the vocabulary; 0: as many as the text is worth",
-       {},
-       0,
-       1 << 24},
-      {"text.joint", &c.text.joint, "one vocabulary for both languages"},
-      {"text.normalization",
-       &c.text.normalization,
-       "of the text, by SentencePiece's name",
-       {"identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"}},
-      {"model.preset", &c.model.preset, "auto, tiny, small or base", kTranslatorPresets},
-      {"model.encoder_layers", &c.model.encoder_layers, "0: the preset's", {}, 0, 1000},
-      {"model.decoder_layers", &c.model.decoder_layers, "0: the preset's", {}, 0, 1000},
-      {"model.d_model", &c.model.d_model, "features of a token; 0: the preset's", {}, 0, 1 << 20},
-      {"model.d_ff", &c.model.d_ff, "inner features of the feed-forward; 0: the preset's", {}, 0, 1 << 22},
-      {"model.heads", &c.model.heads, "of every attention; 0: the preset's", {}, 0, 1 << 14},
-      {"model.norm_place", &c.model.norm_place, "post (the paper) or pre", {"", "post", "pre"}},
-      {"model.activation", &c.model.activation, "relu, gelu or silu", {"", "relu", "gelu", "silu"}},
-      {"model.positions",
-       &c.model.positions,
-       "sinusoidal, learned, rotary, alibi, t5 or none",
-       {"", "sinusoidal", "learned", "rotary", "alibi", "t5", "none"}},
-      {"model.dropout", &c.model.dropout, "on residuals and embeddings; -1: the preset's", {}, -1, 0.999},
-      {"model.attention_dropout", &c.model.attention_dropout, "on attention weights; -1: the preset's", {}, -1, 0.999},
-      {"model.activation_dropout",
-       &c.model.activation_dropout,
-       "inside the feed-forward; -1: the preset's",
-       {},
-       -1,
-       0.999},
-      {"model.share_embeddings", &c.model.share_embeddings, "source and target share theirs (needs joint)"},
-      {"train.max_steps", &c.train.max_steps, "stop after so many; 0: no limit"},
-      {"train.max_epochs", &c.train.max_epochs, "rounds over the data; 0: no limit"},
-      {"train.max_minutes", &c.train.max_minutes, "of training, all resumes together; 0: no limit", {}, 0, 1e7},
-      {"train.batch_tokens", &c.train.batch_tokens, "of a step's batch at most, the larger side", {}, 0, 1 << 24},
-      {"train.accumulate", &c.train.accumulate, "batches that make a step", {}, 1, 4096},
-      {"train.optimizer", &c.train.optimizer, "adam, adamw or sgd", {"adam", "adamw", "sgd"}},
-      {"train.beta1", &c.train.beta1, "of Adam; the momentum of SGD", {}, 0, 0.99999},
-      {"train.beta2", &c.train.beta2, "of Adam", {}, 0, 0.9999999},
-      {"train.eps", &c.train.eps, "of Adam", {}, 1e-30, 1},
-      {"train.weight_decay", &c.train.weight_decay, "of AdamW and SGD", {}, 0, 10},
-      {"train.clip", &c.train.clip, "gradients to this norm; 0: not", {}, 0, 1e9},
-      {"train.smoothing", &c.train.smoothing, "of the labels", {}, 0, 0.999},
-      {"train.schedule", &c.train.schedule, "of the learning rate", schedule_kinds()},
-      {"train.learning_rate", &c.train.learning_rate, "when the warm-up ends; 0: the preset's", {}, 0, 1000},
-      {"train.minimum_rate", &c.train.minimum_rate, "where the schedule ends", {}, 0, 1000},
-      {"train.warmup", &c.train.warmup, "steps; 0: the preset's"},
-      {"train.precision", &c.train.precision, "of the products: f32, bf16 or auto", {"auto", "f32", "bf16"}},
-      {"train.average_decay", &c.train.average_decay, "of a moving average of the weights; 0: none", {}, 0, 0.9999999},
-      {"train.average_last",
-       &c.train.average_last,
-       "the model is the mean of the last so many checkpoints; 0: the best",
-       {},
-       0,
-       1000},
-      {"train.bad_loss", &c.train.bad_loss, "when a loss is no number: skip the step or stop", {"skip", "stop"}},
-      {"train.seed", &c.train.seed, "of everything random"},
-      {"valid.every", &c.valid.every, "steps; 0: once an epoch"},
-      {"valid.metric", &c.valid.metric, "that picks the best checkpoint", {"bleu", "chrf", "loss"}},
-      {"valid.patience", &c.valid.patience, "validations without a better one before it stops; 0: never", {}, 0, 1e6},
-      {"valid.beam", &c.valid.beam, "of its translations", {}, 1, 64},
-      {"valid.samples", &c.valid.samples, "translations shown each time", {}, 0, 100},
-      {"valid.max_sentences", &c.valid.max_sentences, "that are translated each time; 0: none, the loss alone"},
-      {"valid.bleu_tokens", &c.valid.bleu_tokens, "how BLEU splits words", {"13a", "none", "char", "intl"}},
-      {"valid.lowercase", &c.valid.lowercase, "BLEU and chrF without regard to case"},
-      {"save.out", &c.save.out, "MODEL, the directory to write"},
-      {"save.save_every", &c.save.every, "steps between checkpoints; 0: with every validation"},
-      {"save.keep", &c.save.keep, "checkpoints kept", {}, 1, 100000},
-      {"save.tensorboard", &c.save.tensorboard, "also write TensorBoard event files"},
-  };
+  std::vector<ConfigField> all;
+  for (const std::vector<ConfigField>& table : {data_fields(c.data), text_fields(c.text), model_fields(c.model),
+                                                train_fields(c.train), valid_fields(c.valid), save_fields(c.save)}) {
+    all.insert(all.end(), table.begin(), table.end());
+  }
+  return all;
 }
 
 models::ModelConfig model_config(const TrainConfig& config, int64_t source_vocabulary, int64_t target_vocabulary) {
@@ -185,11 +225,22 @@ text::TokenizerConfig tokenizer_config(const TrainConfig& config) {
   return t;
 }
 
-std::string resolve_config(TrainConfig& c, int64_t pairs) {
+void check_resolved(const TrainConfig& config) {
+  const TrainConfig::Run& t = config.train;
+  model_config(config, 8, 8);
+  check_optimizer(optimizer_config(config));
+  if (needs_total_steps(schedule_kind(t.schedule)) && t.max_steps == 0)
+    fail("[config] train.schedule '{}' ends at train.max_steps, which is 0: expected a number of steps", t.schedule);
+  learning_rate(schedule_of(config), 1);
+}
+
+Machine this_machine() { return {std::max(1U, std::thread::hardware_concurrency()), kernels::has_native_bf16()}; }
+
+std::string resolve_config(TrainConfig& c, int64_t pairs, const Machine& machine) {
   std::string said;
   if (c.model.preset == "auto") {
-    c.model.preset = pairs < 200'000 ? "tiny" : pairs < 1'000'000 ? "small" : "base";
-    said = fmt::format("preset {}: {} sentence pairs", c.model.preset, pairs);
+    c.model.preset = auto_preset(pairs, machine.cores);
+    said = fmt::format("preset {}: {} sentence pairs, {} cores", c.model.preset, pairs, machine.cores);
   }
   const Preset& p = preset_named(c.model.preset);
   const auto fill = [](auto& value, auto otherwise) {
@@ -205,15 +256,20 @@ std::string resolve_config(TrainConfig& c, int64_t pairs) {
   if (c.model.activation_dropout < 0) c.model.activation_dropout = 0;
   fill(c.train.batch_tokens, p.batch_tokens);
   fill(c.train.learning_rate, p.learning_rate);
-  if (c.train.warmup == 0) c.train.warmup = p.warmup;
+  if (c.train.warmup < 0) c.train.warmup = p.warmup;
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
-    c.train.max_epochs = 100;
+    c.train.max_epochs = epochs_worth(pairs);
     if (c.valid.patience == 0) c.valid.patience = 10;
+    said += fmt::format("{}at most {} epochs, or {} validations without a better one", said.empty() ? "" : "; ",
+                        c.train.max_epochs, c.valid.patience);
   }
   if (c.train.precision == "auto") {
-    c.train.precision = kernels::has_native_bf16() && c.model.d_model >= 256 ? "bf16" : "f32";
-    said += fmt::format("{}precision {}: this CPU {}", said.empty() ? "" : "; ", c.train.precision,
-                        kernels::has_native_bf16() ? "multiplies bf16 natively" : "has no bf16 products");
+    const bool wide = c.model.d_model >= kNarrowestBf16;
+    c.train.precision = machine.native_bf16 && wide ? "bf16" : "f32";
+    said += fmt::format("{}precision {}: {}", said.empty() ? "" : "; ", c.train.precision,
+                        !machine.native_bf16 ? "this CPU has no bf16 products"
+                        : wide               ? "this CPU multiplies bf16 natively"
+                                             : fmt::format("d_model is below {}", kNarrowestBf16));
   }
   if (c.train.average_last > 0) c.save.keep = std::max(c.save.keep, c.train.average_last);
   return said;

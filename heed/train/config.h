@@ -43,7 +43,7 @@ struct TrainConfig {
     double smoothing = 0.1;
     std::string schedule = "sqrt";
     double learning_rate = 0, minimum_rate = 0;
-    int64_t warmup = 0;
+    int64_t warmup = -1;
     std::string precision = "auto";
     double average_decay = 0;       // of a moving average of the weights; 0: none
     int64_t average_last = 0;       // the finished model is the mean of so many checkpoints; 0: the best one
@@ -94,7 +94,15 @@ OptimizerConfig optimizer_config(const TrainConfig& config);
 Schedule schedule_of(const TrainConfig& config);
 text::TokenizerConfig tokenizer_config(const TrainConfig& config);
 
-// Fills what was left to the preset, and "auto" by the data and the machine; says what it chose and why.
-std::string resolve_config(TrainConfig& config, int64_t pairs);
+// Fills what was left to the preset, and "auto" by the data and the machine (not by --threads: those change no result);
+// says what it chose and why.
+struct Machine {
+  int64_t cores = 1;
+  bool native_bf16 = false;
+};
+Machine this_machine();
+std::string resolve_config(TrainConfig& config, int64_t pairs, const Machine& machine = this_machine());
+// Shapes, optimizer and schedule of a resolved config fit together: what a run would find only once it trains.
+void check_resolved(const TrainConfig& config);
 
 }  // namespace heed::train

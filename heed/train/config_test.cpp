@@ -4,6 +4,7 @@
 #include <set>
 
 #include "heed/io/test_files.h"
+#include "heed/train/bleu_tokenizer.h"
 
 namespace heed::train {
 namespace {
@@ -259,10 +260,24 @@ TEST(Config, AutoFollowsTheData) {
   for (const auto& [pairs, preset] :
        {std::pair(100, "tiny"), std::pair(500'000, "small"), std::pair(5'000'000, "base")}) {
     TrainConfig config = enough();
-    const std::string said = resolve_config(config, pairs);
+    const std::string said = resolve_config(config, pairs, {.cores = 16, .native_bf16 = false});
     EXPECT_EQ(config.model.preset, preset);
-    EXPECT_NE(said.find(fmt::format("preset {}: {} sentence pairs", preset, pairs)), std::string::npos) << said;
+    EXPECT_NE(said.find(fmt::format("preset {}: {} sentence pairs, 16 cores", preset, pairs)), std::string::npos)
+        << said;
   }
+}
+
+TEST(Config, AutoFollowsTheMachine) {
+  const auto said = [](const char* preset, const Machine& machine) {
+    TrainConfig config = enough();
+    config.model.preset = preset, config.train.max_steps = 9;
+    return resolve_config(config, 5'000'000, machine);
+  };
+  EXPECT_EQ(said("auto", {2, false}),
+            "preset small: 5000000 sentence pairs, 2 cores; precision f32: this CPU has no bf16 products");
+  EXPECT_EQ(said("auto", {8, true}),
+            "preset base: 5000000 sentence pairs, 8 cores; precision bf16: this CPU multiplies bf16 natively");
+  EXPECT_EQ(said("tiny", {8, true}), "precision f32: d_model is below 256");
 }
 
 TEST(Config, WhatThePresetSaysMayBeOverridden) {
@@ -275,6 +290,35 @@ TEST(Config, WhatThePresetSaysMayBeOverridden) {
   EXPECT_EQ(config.model.dropout, 0);
   EXPECT_EQ(config.train.max_epochs, 0);
   EXPECT_EQ(config.save.keep, 7);
+}
+
+TEST(Config, NoWarmUpCanBeSaid) {
+  TrainConfig config = enough();
+  config.model.preset = "tiny";
+  EXPECT_EQ(config.train.warmup, -1);
+  config.train.warmup = 0;
+  resolve_config(config, 10);
+  EXPECT_EQ(config.train.warmup, 0);
+}
+
+TEST(Config, BleuSplitsInEveryWayThatEvalDoes) {
+  for (const std::string& name : bleu_tokens_names()) EXPECT_EQ(set_to("bleu_tokens=" + name).valid.bleu_tokens, name);
+}
+
+TEST(Config, WhatOnlyAResolvedConfigShowsIsRefused) {
+  const auto refusal = [](const std::function<void(TrainConfig&)>& change) {
+    TrainConfig config = enough();
+    change(config);
+    resolve_config(config, 10);
+    return message_of<Error>([&] { check_resolved(config); });
+  };
+  TrainConfig good = enough();
+  resolve_config(good, 10);
+  check_resolved(good);
+  EXPECT_NE(refusal([](TrainConfig& c) { c.train.weight_decay = 1; }).find("expected AdamW"), std::string::npos);
+  EXPECT_NE(refusal([](TrainConfig& c) { c.train.schedule = "linear"; }).find("ends at train.max_steps"),
+            std::string::npos);
+  EXPECT_NE(refusal([](TrainConfig& c) { c.model.heads = 3; }).find("heads"), std::string::npos);
 }
 
 TEST(Config, HeadsThatDoNotDivideAreRefused) {

@@ -5,50 +5,70 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
-#include <sstream>
-#include <vector>
 
 namespace heed::train {
 namespace {
 
-struct Curve {
-  const char *key, *label, *color;
-  std::vector<double> x, y;
-};
-
-// One panel: its curves share the axes.
-struct Panel {
-  const char* title;
-  std::vector<Curve> curves;
-};
-
 constexpr double kWidth = 760, kHeight = 200, kLeft = 64, kTop = 34, kGap = 56;
-
-// Thousands of steps on 760 points: means of neighbours.
-Curve thinned(const Curve& c) {
-  constexpr size_t kMost = 400;
-  if (c.x.size() <= kMost) return c;
-  Curve out{c.key, c.label, c.color, {}, {}};
-  for (size_t i = 0; i < kMost; ++i) {
-    const size_t begin = i * c.x.size() / kMost, end = (i + 1) * c.x.size() / kMost;
-    double x = 0, y = 0;
-    for (size_t j = begin; j < end; ++j) x += c.x[j], y += c.y[j];
-    out.x.push_back(x / static_cast<double>(end - begin)), out.y.push_back(y / static_cast<double>(end - begin));
-  }
-  return out;
-}
 
 struct Extent {
   double least = INFINITY, most = -INFINITY;
-  void take(const std::vector<double>& values) {
-    for (const double v : values) least = std::min(least, v), most = std::max(most, v);
+  void take(double v) { least = std::min(least, v), most = std::max(most, v); }
+  // What is all but one value gets room around it: its last digits are no news.
+  void widen() {
+    const double room = 0.01 * std::max(std::abs(least), std::abs(most));
+    if (most - least < room) least -= room, most += room;
   }
   double share(double v) const { return most > least ? (v - least) / (most - least) : 0.5; }
 };
 
-std::string draw(const Panel& panel, double top) {
+}  // namespace
+
+void CurvePoints::add(double x, double y) {
+  constexpr size_t kMost = 800;  // of sums, on 760 points of a picture
+  if (sums_.empty() || sums_.back().count == together_) {
+    if (sums_.size() == kMost) {
+      for (size_t i = 0; i < kMost / 2; ++i) {
+        const Sum &a = sums_[2 * i], &b = sums_[2 * i + 1];
+        sums_[i] = {a.x + b.x, a.y + b.y, a.count + b.count};
+      }
+      sums_.resize(kMost / 2);
+      together_ *= 2;
+    }
+    sums_.emplace_back();
+  }
+  Sum& sum = sums_.back();
+  sum.x += x, sum.y += y, ++sum.count;
+}
+
+std::vector<Point> CurvePoints::means() const {
+  std::vector<Point> all;
+  for (const Sum& s : sums_) all.push_back({s.x / static_cast<double>(s.count), s.y / static_cast<double>(s.count)});
+  return all;
+}
+
+Curves::Curves()
+    : panels_{{"loss by token",
+               {{"loss", "training, smoothed labels", "#2563eb", {}}, {"valid_loss", "validation", "#dc2626", {}}}},
+              {"validation BLEU and chrF", {{"bleu", "BLEU", "#059669", {}}, {"chrf", "chrF", "#a16207", {}}}},
+              {"learning rate", {{"learning_rate", "", "#7c3aed", {}}}}} {}
+
+void Curves::add(const nlohmann::json& line) {
+  if (!line.is_object() || !line.contains("step") || !line["step"].is_number()) return;
+  for (Panel& panel : panels_) {
+    for (Curve& c : panel.curves) {
+      if (line.contains(c.key) && line[c.key].is_number())
+        c.points.add(line["step"].get<double>(), line[c.key].get<double>());
+    }
+  }
+}
+
+std::string Curves::draw(const Panel& panel, double top) {
   Extent xs, ys;
-  for (const Curve& c : panel.curves) xs.take(c.x), ys.take(c.y);
+  for (const Curve& c : panel.curves) {
+    for (const Point& p : c.points.means()) xs.take(p.x), ys.take(p.y);
+  }
+  ys.widen();
   std::string svg = fmt::format(
       "<text x='{}' y='{}' class='title'>{}</text><rect x='{}' y='{}' width='{}' height='{}' class='frame'/>\n", kLeft,
       top - 10, panel.title, kLeft, top, kWidth, kHeight);
@@ -60,41 +80,25 @@ std::string draw(const Panel& panel, double top) {
                        top + kHeight + 15, xs.least + at * (xs.most - xs.least));
   }
   double legend = kLeft + kWidth;
-  for (const Curve& whole : panel.curves) {
-    const Curve c = thinned(whole);
-    if (c.x.empty()) continue;
+  for (const Curve& c : panel.curves) {
+    const std::vector<Point> points = c.points.means();
+    if (points.empty()) continue;
     svg += fmt::format("<polyline fill='none' stroke='{}' stroke-width='1.6' points='", c.color);
-    for (size_t i = 0; i < c.x.size(); ++i) {
-      svg += fmt::format("{:.1f},{:.1f} ", kLeft + kWidth * xs.share(c.x[i]), top + kHeight * (1 - ys.share(c.y[i])));
+    for (const Point& p : points) {
+      svg += fmt::format("{:.1f},{:.1f} ", kLeft + kWidth * xs.share(p.x), top + kHeight * (1 - ys.share(p.y)));
     }
     svg += "'/>\n";
-    svg += fmt::format("<text x='{:.1f}' y='{}' class='number' text-anchor='end' fill='{}'>{}</text>\n", legend,
+    svg += fmt::format("<text x='{:.1f}' y='{}' class='number' text-anchor='end' style='fill:{}'>{}</text>\n", legend,
                        top - 10, c.color, c.label);
-    legend -= 110;
+    legend -= 30 + 6.2 * static_cast<double>(std::string_view(c.label).size());
   }
   return svg;
 }
 
-}  // namespace
-
-std::string curves_svg(const std::string& jsonl) {
-  std::vector<Panel> panels{
-      {"loss by token", {{"loss", "training", "#2563eb", {}, {}}, {"valid_loss", "validation", "#dc2626", {}, {}}}},
-      {"validation BLEU and chrF", {{"bleu", "BLEU", "#059669", {}, {}}, {"chrf", "chrF", "#a16207", {}, {}}}},
-      {"learning rate", {{"learning_rate", "", "#7c3aed", {}, {}}}}};
-  std::istringstream lines(jsonl);
-  for (std::string line; std::getline(lines, line);) {
-    const nlohmann::json parsed = nlohmann::json::parse(line, nullptr, false);
-    if (!parsed.is_object() || !parsed.contains("step") || !parsed["step"].is_number()) continue;
-    for (Panel& panel : panels) {
-      for (Curve& c : panel.curves) {
-        if (!parsed.contains(c.key) || !parsed[c.key].is_number()) continue;
-        c.x.push_back(parsed["step"].get<double>()), c.y.push_back(parsed[c.key].get<double>());
-      }
-    }
-  }
+std::string Curves::svg() const {
+  std::vector<Panel> panels = panels_;
   std::erase_if(panels, [](const Panel& p) {
-    return std::all_of(p.curves.begin(), p.curves.end(), [](const Curve& c) { return c.x.empty(); });
+    return std::all_of(p.curves.begin(), p.curves.end(), [](const Curve& c) { return c.points.means().empty(); });
   });
   const double height = kTop + static_cast<double>(panels.size()) * (kHeight + kGap);
   std::string svg = fmt::format(

@@ -7,12 +7,10 @@
 #include <cmath>
 #include <cstring>
 #include <fstream>
-#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
 #include "heed/io/atomic_file.h"
-#include "heed/train/curves.h"
 
 namespace heed::train {
 namespace {
@@ -33,15 +31,23 @@ void MetricsLog::open_at(int64_t bytes) {
   if (::ftruncate(fd, bytes_) != 0 || ::lseek(fd, bytes_, SEEK_SET) < 0) {
     fail_file("[train] cannot cut '{}': {}", path(), std::strerror(errno));
   }
+  read_curves();
 }
 
-void MetricsLog::add_line(const std::string& line) {
+void MetricsLog::read_curves() {
+  curves_ = {};
+  std::ifstream lines(path(), std::ios::binary);
+  for (std::string line; std::getline(lines, line);) curves_.add(json::parse(line, nullptr, false));
+}
+
+void MetricsLog::add_line(const json& line) {
   if (!file_) return;
-  const std::string whole = line + "\n";
+  const std::string whole = line.dump(-1, ' ', false, json::error_handler_t::replace) + "\n";
   if (std::fwrite(whole.data(), 1, whole.size(), file_.get()) != whole.size() || std::fflush(file_.get()) != 0) {
     fail_file("[train] cannot write '{}': {}", path(), std::strerror(errno));
   }
   bytes_ += static_cast<int64_t>(whole.size());
+  curves_.add(line);
 }
 
 void MetricsLog::add(const StepReport& r) {
@@ -52,8 +58,7 @@ void MetricsLog::add(const StepReport& r) {
                 {"learning_rate", r.learning_rate},
                 {"gradient_norm", number(r.gradient_norm)},
                 {"tokens_per_second", number(r.tokens_per_second)},
-                {"seconds", r.seconds}}
-               .dump());
+                {"seconds", r.seconds}});
 }
 
 void MetricsLog::add(const ValidationReport& r) {
@@ -67,13 +72,13 @@ void MetricsLog::add(const ValidationReport& r) {
   for (const SampleTranslation& s : r.samples) {
     line["samples"].push_back({{"source", s.source}, {"reference", s.reference}, {"translation", s.translation}});
   }
-  add_line(line.dump(-1, ' ', false, json::error_handler_t::replace));
+  add_line(line);
 }
 
-void MetricsLog::draw_curves() const {
-  std::ifstream file(path(), std::ios::binary);
-  const std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!text.empty()) write_file_atomically(folder_ + "/curves.svg", curves_svg(text));
+void MetricsLog::draw_curves() {
+  if (drawn_ == bytes_) return;
+  write_file_atomically(folder_ + "/curves.svg", curves_.svg());
+  drawn_ = bytes_;
 }
 
 }  // namespace heed::train

@@ -4,8 +4,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "heed/train/curves.h"
 #include "heed/train/observer.h"
 
 namespace heed::train {
@@ -13,15 +15,17 @@ namespace heed::train {
 class MetricsLog {
  public:
   explicit MetricsLog(std::string folder) : folder_(std::move(folder)) {}
-  // Lines behind `bytes` belong to steps that are run again: they are cut off.
+  // Lines behind `bytes` belong to steps that are run again: they are cut off. The others are read for the curves, once.
   void open_at(int64_t bytes);
   void add(const StepReport& step);
   void add(const ValidationReport& validation);
   int64_t bytes() const { return bytes_; }
-  void draw_curves() const;
+  // As far as the log goes by now.
+  void draw_curves();
 
  private:
-  void add_line(const std::string& line);
+  void add_line(const nlohmann::json& line);
+  void read_curves();
   std::string path() const { return folder_ + "/metrics.jsonl"; }
 
   struct Close {
@@ -29,7 +33,8 @@ class MetricsLog {
   };
   std::string folder_;
   std::unique_ptr<std::FILE, Close> file_;
-  int64_t bytes_ = 0;
+  int64_t bytes_ = 0, drawn_ = 0;  // of the log; of what the picture shows
+  Curves curves_;
 };
 
 }  // namespace heed::train

@@ -8,13 +8,17 @@
 
 namespace heed::train {
 
+void check_optimizer(const OptimizerConfig& config) {
+  if (config.kind == OptimizerKind::kAdam && config.weight_decay != 0) {
+    fail("[optimizer] Adam with a weight decay of {}: expected AdamW", config.weight_decay);
+  }
+}
+
 Optimizer::Optimizer(const nn::Parameters& parameters, const OptimizerConfig& config)
     : parameters_(parameters), config_(config) {
   const int64_t n = parameters.arena_size();
   if (n == 0) fail("[optimizer] nothing to train");
-  if (config.kind == OptimizerKind::kAdam && config.weight_decay != 0) {
-    fail("[optimizer] Adam with a weight decay of {}: expected AdamW", config.weight_decay);
-  }
+  check_optimizer(config);
   int64_t begin = 0;
   for (const nn::Parameter& p : parameters.list()) {
     const bool decays = !config.decay_matrices_only || p.tensor.shape().rank() >= 2;

@@ -16,6 +16,8 @@ struct OptimizerConfig {
   float clip_norm = 0;              // 0: no clipping
 };
 
+void check_optimizer(const OptimizerConfig& config);
+
 class Optimizer {
  public:
   Optimizer(const nn::Parameters& parameters, const OptimizerConfig& config);

@@ -125,6 +125,106 @@ TEST_F(ResumeTest, MoreStepsGoOnFromTheEnd) {
   expect_same_model(model("model"), model("straight"));
 }
 
+// The validation at a limit that is no multiple of valid.every is not one that patience counts.
+TEST_F(ResumeTest, ALimitThatWasRaisedLeavesPatienceAsItWas) {
+  config_.train.learning_rate = 0;  // nothing gets better
+  config_.valid.patience = 2, config_.train.max_steps = 100;
+  Trainer straight = trainer("straight");
+  EXPECT_EQ(straight.run(never), Ended::kPatience);
+  EXPECT_EQ(straight.state().step, 12);
+  for (const int64_t limit : {3, 6, 10}) {
+    const std::string name = "limit" + std::to_string(limit);
+    config_.train.max_steps = limit;
+    EXPECT_EQ(whole(name).validated_step, limit);
+    config_.train.max_steps = 100;
+    Trainer more = trainer(name);
+    ASSERT_TRUE(more.resume());
+    EXPECT_EQ(more.run(never), Ended::kPatience);
+    EXPECT_EQ(more.state().step, 12) << limit;
+  }
+}
+
+// Nor does a good value there make those that follow look bad.
+TEST_F(ResumeTest, PatienceComparesWithValidationsThatWereDue) {
+  config_.valid.patience = 3, config_.train.max_steps = 20, config_.train.learning_rate = 0.3;
+  config_.valid.every = 2;
+  const RunState end = whole("straight");
+  for (const int64_t limit : {1, 5, 9}) {
+    const std::string name = "limit" + std::to_string(limit);
+    config_.train.max_steps = limit;
+    whole(name);
+    config_.train.max_steps = 20;
+    Trainer more = trainer(name);
+    ASSERT_TRUE(more.resume());
+    more.run(never);
+    EXPECT_EQ(more.state().step, end.step) << limit;
+    EXPECT_EQ(more.state().validations_since_best, end.validations_since_best) << limit;
+    EXPECT_GE(more.state().best, end.best) << limit;
+  }
+}
+
+TEST_F(ResumeTest, ADamagedCheckpointIsPassedOver) {
+  config_.save.every = 3;
+  whole("straight");
+  Trainer first = trainer();
+  EXPECT_EQ(first.run(after(8)), Ended::kAsked);
+  const std::string newest = checkpoint_path(model("model").training(), 8, CheckpointKind::kStopped);
+  std::string content = content_of(newest);
+  content.back() = static_cast<char>(content.back() ^ 1);
+  put_content(newest, content);
+  listener_.messages.clear();
+  Trainer second = trainer();
+  ASSERT_TRUE(second.resume());
+  EXPECT_EQ(second.state().step, 6);
+  ASSERT_EQ(listener_.messages.size(), 1u);
+  EXPECT_NE(listener_.messages[0].find("stopped-8.safetensors' is damaged"), std::string::npos);
+  EXPECT_NE(listener_.messages[0].find("going on from"), std::string::npos);
+  second.run(never);
+  second.finish();
+  expect_same_model(model("model"), model("straight"));
+  EXPECT_EQ(log_of(model("model")), log_of(model("straight")));
+  // With none that is whole there is nothing to go on from.
+  for (const CheckpointFile& file : checkpoints_in(model("model").training())) put_content(file.path, "damaged");
+  EXPECT_NE(message_of([&] { trainer().resume(); }).find("stopped-12.safetensors"), std::string::npos);
+}
+
+TEST_F(ResumeTest, ABatchBehindItsEpochIsRefused) {
+  Trainer run = trainer();
+  run.step();
+  const std::string path = folder_.file("far.safetensors");
+  RunState state = run.state();
+  const data::EpochBatches epoch(data_.train, {.tokens = config_.train.batch_tokens, .seed = 1}, 0);
+  for (const int64_t batch : {epoch.size() - 1, epoch.size(), std::numeric_limits<int64_t>::max()}) {
+    state.batch = batch;
+    write_checkpoint(path, state, run.arrays(), "letters");
+    Trainer resumed = trainer("resumed");
+    if (batch < epoch.size()) {
+      resumed.resume_from(path);
+      resumed.step();
+      EXPECT_EQ(resumed.state().epoch, 1);
+      continue;
+    }
+    EXPECT_NE(message_of([&] { resumed.resume_from(path); }).find("far.safetensors': its next batch is "),
+              std::string::npos);
+  }
+}
+
+TEST_F(ResumeTest, AnotherHeedOrCpuIsTold) {
+  whole("model");
+  listener_.messages.clear();
+  EXPECT_TRUE(trainer().resume());
+  EXPECT_TRUE(listener_.messages.empty());
+  const std::string path = checkpoints_in(model("model").training()).front().path;
+  std::string content = content_of(path);
+  const std::string writer = this_writer();
+  content.replace(content.find(writer), writer.size(), std::string(writer.size(), '9'));
+  put_content(path, content);
+  EXPECT_TRUE(trainer().resume());
+  ASSERT_EQ(listener_.messages.size(), 1u);
+  EXPECT_TRUE(listener_.messages[0].starts_with("the run was saved by 999")) << listener_.messages[0];
+  EXPECT_NE(listener_.messages[0].find("goes on with " + writer + ": its bits may differ"), std::string::npos);
+}
+
 TEST_F(ResumeTest, NothingSavedIsNoResume) { EXPECT_FALSE(trainer().resume()); }
 
 TEST_F(ResumeTest, OtherDataAndAnotherShapeAreRefused) {

@@ -26,15 +26,16 @@ struct Forecast {
   int64_t parameters = 0, pairs = 0, source_tokens = 0, target_tokens = 0;
   double tokens_per_second = 0;
   int64_t memory_bytes = 0;  // at most, about
-  double seconds = -1;       // all of it; -1: no limit is set
+  double seconds = 0;        // that are left; infinite where no limit is set
 };
 
 struct RunResult {
   Ended ended = Ended::kLimit;
   RunState state;
+  bool prepared = true;  // false: asked to stop before it was; what was there before is there still, nothing new
 };
 
-// `started` is called once all is ready to train.
+// `started` is called once all is ready to train. should_stop() is asked while the data is prepared, too.
 RunResult run_training(TrainConfig config, const RunOptions& options, Observer& observer,
                        const std::function<bool()>& should_stop,
                        const std::function<void(const TrainConfig&, const Forecast&)>& started = {});

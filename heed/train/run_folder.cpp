@@ -4,25 +4,37 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
 #include "heed/base/error.h"
+#include "heed/io/atomic_file.h"
 #include "heed/io/fingerprint.h"
 #include "heed/io/mapped_file.h"
 #include "heed/io/printable.h"
+#include "heed/text/tokenizer.h"
 
 namespace heed::train {
 namespace {
 
 namespace fs = std::filesystem;
 
-const std::set<std::string> kMayChange = {"train.max_steps", "train.max_epochs", "train.max_minutes", "valid.patience",
-                                          "valid.samples",   "save.keep",        "save.tensorboard",  "save.out"};
+constexpr std::string_view kMaxSteps = "train.max_steps";
+
+bool may_change(const std::string& key, const TrainConfig& config) {
+  static const std::set<std::string> kAlways = {"train.max_epochs", "train.max_minutes", "valid.patience",
+                                                "valid.samples",    "save.keep",         "save.tensorboard",
+                                                "save.out"};
+  return kAlways.count(key) > 0 || (key == kMaxSteps && !needs_total_steps(schedule_kind(config.train.schedule)));
+}
 
 std::string text_of(const ConfigField& field) {
   return std::visit(
@@ -36,41 +48,87 @@ std::string text_of(const ConfigField& field) {
       field.value);
 }
 
-// What heed writes into a model directory, besides the folder "training".
-constexpr const char* kFiles[] = {"config.json",
-                                  "generation_config.json",
-                                  "model.safetensors",
-                                  "source.spm",
-                                  "target.spm",
-                                  "vocab.json",
-                                  "target_vocab.json",
-                                  "tokenizer_config.json",
-                                  "special_tokens_map.json",
-                                  "byte_tokenizer.json",
-                                  "train.toml",
-                                  "metrics.jsonl",
+// What heed writes into a model directory, besides tokenizers, train.toml and the folder "training".
+constexpr const char* kFiles[] = {"config.json", "generation_config.json", "model.safetensors", "metrics.jsonl",
                                   "curves.svg"};
-constexpr const char *kLock = "lock", *kStaging = "staged";
+constexpr const char *kLock = "lock", *kStaging = "staged", *kPrepared = "prepared";
 
-// A killed start leaves only this behind.
-bool holds_only_training(const fs::path& model) {
-  for (const fs::directory_entry& entry : fs::directory_iterator(model)) {
-    if (entry.path().filename() != "training") return false;
+// Of an AtomicFile that was killed.
+bool is_temporary(const std::string& name) { return name.starts_with(".heed-") && name.ends_with(".tmp"); }
+
+// What a run leaves in the folder "training", besides the lock and what is staged.
+bool is_of_a_run(const std::string& name) {
+  return name == kPrepared || name == "train.pairs" || name == "valid.pairs" || name == "tensorboard" ||
+         name == "verify.safetensors" || is_temporary(name) ||
+         ((name.starts_with("checkpoint-") || name.starts_with("stopped-")) && name.ends_with(".safetensors"));
+}
+
+std::vector<std::string> names_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  if (!fs::is_directory(folder)) return names;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder))
+    names.push_back(entry.path().filename().string());
+  return names;
+}
+
+// A start that was killed leaves only this behind.
+bool holds_only_a_start(const fs::path& model) {
+  for (const std::string& name : names_in(model)) {
+    if (name != "training" && !is_temporary(name)) return false;
+  }
+  for (const std::string& name : names_in(model / "training")) {
+    if (name != kLock && name != kStaging && !is_of_a_run(name)) return false;
   }
   return true;
 }
 
+bool is_translator(const fs::path& config_json) {
+  if (!fs::is_regular_file(config_json)) return false;
+  const MappedFile file(config_json.string());
+  constexpr size_t kMost = size_t{1} << 20;
+  if (file.bytes().size() > kMost) return false;
+  const auto* begin = reinterpret_cast<const char*>(file.bytes().data());
+  const auto json = nlohmann::json::parse(begin, begin + file.bytes().size(), nullptr, /*allow_exceptions=*/false);
+  const auto type = json.is_object() ? json.find("model_type") : json.end();
+  return json.is_object() && type != json.end() && (*type == "marian" || *type == "heed");
+}
+
+// A whole model, or one that is being trained and has no weights yet.
+bool is_model(const fs::path& model) {
+  const std::vector<std::string> training = names_in(model / "training");
+  const bool run = std::any_of(training.begin(), training.end(),
+                               [](const std::string& name) { return name == kStaging || is_of_a_run(name); });
+  return is_translator(model / "config.json") || (run && fs::exists(model / "train.toml"));
+}
+
+template <class Config>
+auto data_files(Config& config) {
+  auto& d = config.data;
+  return std::array{&d.src, &d.tgt, &d.tsv, &d.valid_src, &d.valid_tgt, &d.valid_tsv};
+}
+
 }  // namespace
 
-FolderLock::FolderLock(const std::string& folder) {
+FolderLock::FolderLock(const std::string& folder) : folder_(folder) {
   std::error_code error;
   fs::create_directories(folder, error);
   if (error) fail_file("[train] cannot make '{}': {}", folder, error.message());
   const std::string path = (fs::path(folder) / kLock).string();
-  file_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
-  if (!file_) fail_file("[train] cannot write in '{}': {}", folder, std::strerror(errno));
-  if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
-    fail_file("[train] '{}' is in use by another process that trains", folder);
+  struct stat status {};
+  // A file without a name is the lock of one that has just ended, and took it away.
+  while (status.st_nlink == 0) {
+    file_ = FileDescriptor(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+    if (!file_) fail_file("[train] cannot write in '{}': {}", folder, std::strerror(errno));
+    if (::flock(file_.get(), LOCK_EX | LOCK_NB) != 0)
+      fail_file("[train] '{}' is in use by another process that trains", folder);
+    if (::fstat(file_.get(), &status) != 0) fail_file("[train] cannot read '{}': {}", path, std::strerror(errno));
+  }
+}
+
+FolderLock::~FolderLock() {
+  std::error_code ignored;
+  fs::remove_all(fs::path(folder_) / kStaging, ignored);
+  fs::remove(fs::path(folder_) / kLock, ignored);
 }
 
 void check_fresh(const std::string& model, Existing existing) {
@@ -78,19 +136,23 @@ void check_fresh(const std::string& model, Existing existing) {
   const fs::file_status status = fs::status(model, error);
   if (!fs::exists(status)) return;
   if (!fs::is_directory(status)) fail_file("[train] '{}' is a file, expected a folder", model);
-  const bool free = fs::is_empty(model) || (existing == Existing::kStarted && holds_only_training(model));
-  if (free || existing == Existing::kOverwrite) return;
-  if (existing == Existing::kStarted) {
-    fail("[train] '{}' holds no run to go on with, and is not empty: --overwrite without --resume replaces it", model);
-  }
+  if (fs::is_empty(model)) return;
+  const bool started = holds_only_a_start(model);
+  if (!started && !is_model(model)) fail("[train] '{}' is no model, and is not empty: expected another folder", model);
+  if (existing == Existing::kOverwrite || (existing == Existing::kStarted && started)) return;
+  if (existing == Existing::kStarted)
+    fail("[train] '{}' holds no run to go on with: --overwrite without --resume replaces it", model);
   fail("[train] '{}' exists already: --resume goes on with it, --overwrite replaces it", model);
 }
 
 void clear_model(const std::string& model) {
-  for (const char* name : kFiles) fs::remove(fs::path(model) / name);
-  for (const fs::directory_entry& entry : fs::directory_iterator(fs::path(model) / "training")) {
-    if (entry.path().filename() != kLock && entry.path().filename() != kStaging) fs::remove_all(entry.path());
+  fs::remove(prepared_mark(model));  // first: from here on nothing that is left counts
+  const fs::path training = fs::path(model) / "training";
+  for (const std::string& name : names_in(training)) {
+    if (is_of_a_run(name)) fs::remove_all(training / name);
   }
+  for (const char* name : kFiles) fs::remove(fs::path(model) / name);
+  for (const text::TokenizerFile& file : text::tokenizer_files()) fs::remove(fs::path(model) / file.name);
 }
 
 std::string staging_of(const std::string& model) { return (fs::path(model) / "training" / kStaging).string(); }
@@ -104,7 +166,7 @@ void take_staged(const std::string& model) {
   fs::remove(training / kStaging);
 }
 
-NewFolders::NewFolders(const std::string& model) : model_(model) {
+NewFolders::NewFolders(const std::string& model) {
   std::error_code ignored;
   for (fs::path path = fs::path(model) / "training"; !path.empty() && !fs::exists(path, ignored);
        path = path.parent_path()) {
@@ -113,10 +175,7 @@ NewFolders::NewFolders(const std::string& model) : model_(model) {
 }
 
 NewFolders::~NewFolders() {
-  if (kept_) return;
   std::error_code ignored;
-  fs::remove_all(staging_of(model_), ignored);
-  if (!new_.empty()) fs::remove(fs::path(model_) / "training" / kLock, ignored);
   for (const std::string& path : new_) fs::remove(path, ignored);
 }
 
@@ -126,16 +185,22 @@ void check_same_run(const TrainConfig& before, const TrainConfig& now) {
   std::vector<std::string> changed;
   for (size_t i = 0; i < was.size(); ++i) {
     const std::string left = text_of(was[i]), right = text_of(is[i]);
-    if (left != right && !kMayChange.count(was[i].key))
-      changed.push_back(fmt::format("{} was {}, is {}", was[i].key, left, right));
+    if (left == right || may_change(was[i].key, before)) continue;
+    changed.push_back(fmt::format("{} was {}, is {}", was[i].key, left, right));
+    if (was[i].key == kMaxSteps) changed.back() += fmt::format(" (the {} schedule ends there)", before.train.schedule);
   }
   if (!changed.empty()) fail("[train] the run that was saved is another one: {}", fmt::join(changed, "; "));
 }
 
+void check_data_files(const TrainConfig& config) {
+  for (const auto* files : data_files(config)) {
+    for (const std::string& path : *files) MappedFile{path};
+  }
+}
+
 std::string data_fingerprint(const TrainConfig& config) {
-  const TrainConfig::Data& d = config.data;
   std::string text;
-  for (const auto* files : {&d.src, &d.tgt, &d.tsv, &d.valid_src, &d.valid_tgt, &d.valid_tsv}) {
+  for (const auto* files : data_files(config)) {
     for (const std::string& path : *files) {
       const MappedFile file(path);
       text +=
@@ -154,6 +219,23 @@ std::string changed_files(const std::string& before, const std::string& now) {
       changed.push_back(line.substr(0, line.rfind(' ')));
   }
   return changed.empty() ? "a file is no longer named" : fmt::format("{}", fmt::join(changed, ", "));
+}
+
+std::string prepared_mark(const std::string& model) { return (fs::path(model) / "training" / kPrepared).string(); }
+
+void keep_data(const std::string& model) {
+  const std::string config_path = (fs::path(model) / "train.toml").string();
+  TrainConfig config;
+  read_config_file(config, config_path);
+  for (auto* files : data_files(config)) {
+    for (std::string& path : *files) {
+      const fs::path kept = fs::absolute(fs::path(model) / "training" / fs::path(path).filename());
+      fs::copy_file(path, kept, fs::copy_options::overwrite_existing);
+      path = kept.string();
+    }
+  }
+  write_file_atomically(config_path, config_text(config));
+  write_file_atomically(prepared_mark(model), data_fingerprint(config));
 }
 
 }  // namespace heed::train

@@ -9,21 +9,27 @@
 
 namespace heed::train {
 
-// One process at a time: the lock goes with it, also when it is killed. Makes the folder where there is none.
+// MODEL/training for one process at a time: the lock goes with it, also when it is killed. Makes the folder where there is
+// none. Only who holds the lock may remove what is staged: it goes with the lock.
 class FolderLock {
  public:
   explicit FolderLock(const std::string& folder);
+  ~FolderLock();
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
 
  private:
+  std::string folder_;
   FileDescriptor file_;
 };
 
 // What may lie in a MODEL that a run begins with: nothing, what a run left that was killed before it wrote its config, or
-// a model that it replaces.
+// a model that it replaces. A folder of something else is never replaced.
 enum class Existing { kNothing, kStarted, kOverwrite };
 // Writes nothing.
 void check_fresh(const std::string& model, Existing existing);
-// Removes what heed writes into a model directory but for the lock and what is staged. Anything else in the folder stays.
+// Removes what heed writes into a model directory but for the lock, what is staged, and train.toml, by which the folder is
+// known as a model until the next config takes its place. Anything else in the folder stays.
 void clear_model(const std::string& model);
 
 // The data of a run is made in a folder of its own, so that a request that cannot be met costs nothing that was there.
@@ -31,28 +37,33 @@ std::string staging_of(const std::string& model);
 // Puts what is staged in its place: stores beside the checkpoints, the rest into the model directory.
 void take_staged(const std::string& model);
 
-// Folders that are there only for this run: unless it is kept, those that were not there before go again, as far as
-// nothing else lies in them.
+// The folders of a model that were not there before: they go again where nothing lies in them at the end.
 class NewFolders {
  public:
   explicit NewFolders(const std::string& model);
   ~NewFolders();
   NewFolders(const NewFolders&) = delete;
   NewFolders& operator=(const NewFolders&) = delete;
-  void keep() { kept_ = true; }
 
  private:
-  std::string model_;
   std::vector<std::string> new_;  // the deepest first
-  bool kept_ = false;
 };
 
-// Keys in which a resumed run may differ: when it ends, and what it keeps. The others are an error that names them all.
+// Keys in which a resumed run may differ: when it ends (unless the learning rate follows from that), and what it keeps. The
+// others are an error that names them all.
 void check_same_run(const TrainConfig& before, const TrainConfig& now);
 
+// Every file of a config can be opened; none is read.
+void check_data_files(const TrainConfig& config);
 // Sizes and hashes of the files of a config, one line each.
 std::string data_fingerprint(const TrainConfig& config);
 // The files of `now` that are not as in `before`, for a message.
 std::string changed_files(const std::string& before, const std::string& now);
+
+// The mark that the data of a run is ready, with its fingerprint.
+std::string prepared_mark(const std::string& model);
+// Copies the files that a run read into its folder and names those in its config, for a model whose data would go. Files
+// of one name would be one.
+void keep_data(const std::string& model);
 
 }  // namespace heed::train

@@ -42,6 +42,19 @@ TEST(FolderLock, OneProcessAtATime) {
   EXPECT_TRUE(another_process_gets(training));
 }
 
+TEST(FolderLock, OnlyItsHolderTakesAwayWhatIsStaged) {
+  const TemporaryFolder folder;
+  const std::string training = folder.file("model/training"), staged = training + "/staged/train.pairs";
+  {
+    const FolderLock lock(training);
+    fs::create_directories(training + "/staged");
+    put_content(staged, "hours of work");
+    message_of([&] { FolderLock second(training); });
+    EXPECT_EQ(content_of(staged), "hours of work");
+  }
+  EXPECT_TRUE(fs::is_empty(training));
+}
+
 TEST(FolderLock, APlaceThatCannotBeWrittenIsNamed) {
   const TemporaryFolder folder;
   put_content(folder.file("file"), "");
@@ -58,12 +71,14 @@ TEST(RunFolderTest, AnExistingModelIsRefused) {
   fs::create_directories(model);
   for (const Existing existing : {Existing::kNothing, Existing::kStarted, Existing::kOverwrite})
     check_fresh(model, existing);
-  fs::create_directories(model + "/training");
+  fs::create_directories(model + "/training/staged");
   check_fresh(model, Existing::kStarted);
+  check_fresh(model, Existing::kOverwrite);
   EXPECT_NE(
       message_of<Error>([&] { check_fresh(model, Existing::kNothing); }).find("--resume goes on with it, --overwrite"),
       std::string::npos);
   put_content(model + "/notes.txt", "mine");
+  put_content(model + "/config.json", R"({"model_type": "marian"})");
   EXPECT_NE(message_of<Error>([&] { check_fresh(model, Existing::kStarted); }).find("holds no run to go on with"),
             std::string::npos);
   EXPECT_NE(message_of<Error>([&] { check_fresh(model, Existing::kNothing); }).find("exists already"),
@@ -73,13 +88,38 @@ TEST(RunFolderTest, AnExistingModelIsRefused) {
             std::string::npos);
 }
 
+TEST(RunFolderTest, AFolderThatIsNoModelIsNeverReplaced) {
+  const TemporaryFolder folder;
+  const std::string project = folder.file("project");
+  fs::create_directories(project + "/training/mydata");
+  const auto refused = [&] {
+    for (const Existing existing : {Existing::kNothing, Existing::kStarted, Existing::kOverwrite}) {
+      EXPECT_NE(message_of<Error>([&] { check_fresh(project, existing); }).find("is no model, and is not empty"),
+                std::string::npos);
+    }
+  };
+  refused();
+  put_content(project + "/train.toml", "[train]\n");
+  put_content(project + "/vocab.json", "{}");
+  refused();
+  for (const char* config :
+       {"", "{", "[]", R"({"model_type": 3})", R"({"model_type": "gpt2"})", R"({"name": "heed"})"}) {
+    put_content(project + "/config.json", config);
+    refused();
+  }
+  // A run without a model so far.
+  put_content(project + "/training/prepared", "");
+  check_fresh(project, Existing::kOverwrite);
+}
+
 TEST(RunFolderTest, ClearingLeavesWhatIsNotHeedsAndTheLock) {
   const TemporaryFolder folder;
   const std::string model = folder.file("model");
   const FolderLock lock(model + "/training");
   fs::create_directories(model + "/training/tensorboard");
-  for (const char* name : {"config.json", "model.safetensors", "train.toml", "metrics.jsonl", "training/train.pairs",
-                           "training/prepared", "training/checkpoint-4.safetensors", "notes.txt"}) {
+  for (const char* name :
+       {"config.json", "model.safetensors", "train.toml", "metrics.jsonl", "training/train.pairs", "training/prepared",
+        "training/checkpoint-4.safetensors", "notes.txt", "training/mine.txt"}) {
     put_content(model + "/" + name, "x");
   }
   clear_model(model);
@@ -87,7 +127,8 @@ TEST(RunFolderTest, ClearingLeavesWhatIsNotHeedsAndTheLock) {
   for (const auto& entry : fs::recursive_directory_iterator(model))
     left.push_back(fs::relative(entry.path(), model).string());
   std::sort(left.begin(), left.end());
-  EXPECT_EQ(left, (std::vector<std::string>{"notes.txt", "training", "training/lock"}));
+  EXPECT_EQ(left,
+            (std::vector<std::string>{"notes.txt", "train.toml", "training", "training/lock", "training/mine.txt"}));
   EXPECT_FALSE(another_process_gets(model + "/training"));
 }
 
@@ -105,6 +146,36 @@ TEST(RunFolderTest, AChangedConfigIsNamed) {
       "train.learning_rate was 0.01, is 0.5");
 }
 
+TEST(RunFolderTest, StepsThatTheScheduleDependsOnStay) {
+  TrainConfig before = tiny_config(), now = before;
+  now.train.max_steps = 99;
+  for (const auto& [schedule, may] : {std::pair("constant", true), std::pair("sqrt", true), std::pair("paper", true),
+                                      std::pair("cosine", false), std::pair("linear", false)}) {
+    before.train.schedule = now.train.schedule = schedule;
+    const std::string message =
+        may ? (check_same_run(before, now), "") : message_of<Error>([&] { check_same_run(before, now); });
+    EXPECT_EQ(message.ends_with(fmt::format("train.max_steps was 12, is 99 (the {} schedule ends there)", schedule)),
+              !may)
+        << schedule;
+  }
+}
+
+TEST(RunFolderTest, DataMayBeKeptWithTheModel) {
+  const TemporaryFolder folder;
+  const std::string model = folder.file("model");
+  fs::create_directories(model + "/training");
+  TrainConfig config;
+  config.data.tsv = {folder.file("train.tsv")};
+  put_content(config.data.tsv[0], "a\tb\n");
+  put_content(model + "/train.toml", config_text(config));
+  keep_data(model);
+  fs::remove(config.data.tsv[0]);
+  TrainConfig kept;
+  read_config_file(kept, model + "/train.toml");
+  EXPECT_EQ(kept.data.tsv, std::vector<std::string>{model + "/training/train.tsv"});
+  EXPECT_EQ(content_of(prepared_mark(model)), data_fingerprint(kept));
+}
+
 TEST(RunFolderTest, FilesThatChangedAreNamed) {
   const TemporaryFolder folder;
   TrainConfig config;
@@ -116,7 +187,9 @@ TEST(RunFolderTest, FilesThatChangedAreNamed) {
   put_content(folder.file("c"), "0123");
   EXPECT_EQ(changed_files(before, data_fingerprint(config)),
             fmt::format("'{}' of 10 bytes, '{}' of 4 bytes", folder.file("b"), folder.file("c")));
+  check_data_files(config);
   fs::remove(folder.file("b"));
+  EXPECT_NE(message_of([&] { check_data_files(config); }).find(folder.file("b")), std::string::npos);
   EXPECT_NE(message_of([&] { data_fingerprint(config); }).find(folder.file("b")), std::string::npos);
 }
 

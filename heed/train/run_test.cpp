@@ -1,6 +1,7 @@
 // Whole runs from files to a model directory.
 #include "heed/train/run.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "heed/train/run_folder.h"
@@ -57,8 +58,7 @@ TEST_F(RunTest, ResumesFromNothingFromAStopAndFromTheEnd) {
   run();
   const std::string straight = weights();
   config_.save.out = folder_.file("resumed");
-  int64_t calls = 0;
-  const RunResult stopped = run({.resume = true}, [&] { return ++calls > 4; });
+  const RunResult stopped = run({.resume = true}, [&] { return listener_.steps.size() == 4; });
   EXPECT_EQ(stopped.ended, Ended::kAsked);
   EXPECT_EQ(stopped.state.step, 4);
   for (int i = 0; i < 2; ++i) {
@@ -74,7 +74,7 @@ TEST_F(RunTest, ResumeNamesWhatChanged) {
   EXPECT_NE(refused({.resume = true}).find("train.seed was 1, is 5"), std::string::npos);
   config_ = before;
   put_content(config_.data.valid_tsv[0], letter_pairs(5, 3));
-  const std::string message = refused({.resume = true});
+  const std::string message = message_of<FileError>([&] { run({.resume = true}); });
   EXPECT_NE(message.find("the data changed since the run was saved: '" + config_.data.valid_tsv[0] + "' of "),
             std::string::npos)
       << message;
@@ -84,13 +84,96 @@ TEST_F(RunTest, AFolderInUseIsNeitherOverwrittenNorResumed) {
   run();
   const std::string first = weights();
   const FolderLock lock(config_.save.out + "/training");
+  fs::create_directories(staging_of(config_.save.out));
+  put_content(staging_of(config_.save.out) + "/train.pairs", "theirs");
   EXPECT_NE(refused({.overwrite = true}).find("is in use by another process"), std::string::npos);
   EXPECT_NE(refused({.resume = true}).find("is in use by another process"), std::string::npos);
   EXPECT_EQ(weights(), first);
+  EXPECT_EQ(content_of(staging_of(config_.save.out) + "/train.pairs"), "theirs");
+}
+
+TEST_F(RunTest, WhatCannotBeTrainedReplacesNothing) {
+  run();
+  const std::string first = weights();
+  const auto refuse = [&](const std::string& part, const std::function<void(TrainConfig::Run&)>& change) {
+    const TrainConfig before = config_;
+    change(config_.train);
+    const std::string message = refused({.overwrite = true});
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+    EXPECT_EQ(weights(), first) << part;
+    config_ = before;
+  };
+  refuse("expected AdamW", [](TrainConfig::Run& t) { t.weight_decay = 0.01; });
+  refuse("train.schedule 'cosine' ends at train.max_steps, which is 0",
+         [](TrainConfig::Run& t) { t.schedule = "cosine", t.max_steps = 0, t.max_epochs = 3; });
+  refuse("expected more steps than warm-up", [](TrainConfig::Run& t) { t.schedule = "linear", t.warmup = 6; });
+  refuse("minimum <= peak", [](TrainConfig::Run& t) { t.minimum_rate = 0.5; });
+  EXPECT_FALSE(fs::exists(staging_of(config_.save.out)));
+}
+
+TEST_F(RunTest, AskedToStopWhileItPreparesItLeavesWhatWasThere) {
+  const auto at_once = [] { return true; };
+  RunResult stopped = run({}, at_once);
+  EXPECT_EQ(stopped.ended, Ended::kAsked);
+  EXPECT_FALSE(stopped.prepared);
+  EXPECT_FALSE(fs::exists(config_.save.out));
+  run();
+  const std::string first = weights();
+  for (const int64_t after : {0, 1, 2}) {
+    int64_t calls = 0;
+    stopped = run({.overwrite = true}, [&] { return calls++ == after; });
+    EXPECT_FALSE(stopped.prepared);
+    EXPECT_EQ(weights(), first);
+    EXPECT_FALSE(fs::exists(staging_of(config_.save.out)));
+  }
+  EXPECT_EQ(run({.resume = true}).state.step, 6);
+}
+
+TEST_F(RunTest, AskedToStopWhileItVerifiesItSavesAndEnds) {
+  int64_t calls = 0;
+  const RunResult stopped = run({.verify_resume = true}, [&] { return ++calls > 6; });
+  EXPECT_EQ(stopped.ended, Ended::kAsked);
+  EXPECT_TRUE(stopped.prepared);
+  EXPECT_EQ(stopped.state.step, 0);
+  EXPECT_FALSE(fs::exists(config_.save.out + "/training/verify.safetensors"));
+  EXPECT_EQ(run({.resume = true}).state.step, 6);
+}
+
+TEST_F(RunTest, WhatIsLeftOutIsNamed) {
+  put_content(config_.data.tsv[0], letter_pairs(20, 1) + std::string(99, 'x') + "\ty\n" + letter_pairs(20, 2));
+  config_.data.max_length = 50;
+  run();
+  EXPECT_EQ(std::count(listener_.messages.begin(), listener_.messages.end(),
+                       "1 longer than 50 tokens (" + config_.data.tsv[0] + ":21): left out"),
+            1)
+      << testing::PrintToString(listener_.messages);
+  config_.text.tokenizer = "word", config_.text.vocabulary = 10;
+  run({.overwrite = true});
+  EXPECT_TRUE(std::any_of(listener_.messages.begin(), listener_.messages.end(), [](const std::string& message) {
+    return message.ends_with(" % of the tokens are unknown");
+  })) << testing::PrintToString(listener_.messages);
+}
+
+TEST_F(RunTest, TheForecastIsOfWhatIsLeft) {
+  std::vector<Forecast> all;
+  const auto forecast = [&](int64_t steps, int64_t epochs, const RunOptions& options) {
+    config_.train.max_steps = steps, config_.train.max_epochs = epochs;
+    run_training(
+        config_, options, listener_, [] { return false; },
+        [&](const TrainConfig&, const Forecast& f) { all.push_back(f); });
+    return all.back().seconds;
+  };
+  EXPECT_GT(forecast(6, 0, {}), 0);
+  EXPECT_EQ(forecast(6, 0, {.resume = true}), 0);
+  EXPECT_EQ(forecast(0, 1, {.resume = true}), 0);
+  EXPECT_GT(forecast(7, 0, {.resume = true}), 0);
+  // The memory of a step, also where none was done so far.
+  EXPECT_GT(all[3].memory_bytes, all[3].parameters * 16);
 }
 
 TEST_F(RunTest, AModelOfSomeoneElseIsNotResumed) {
   fs::create_directories(config_.save.out);
+  put_content(config_.save.out + "/config.json", R"({"model_type": "marian"})");
   put_content(config_.save.out + "/model.safetensors", "theirs");
   EXPECT_NE(refused({.resume = true}).find("holds no run to go on with"), std::string::npos);
   EXPECT_EQ(weights(), "theirs");
@@ -119,10 +202,18 @@ TEST_F(RunTest, VerifyingTheResumeSaysSoAndChangesNothing) {
 
 TEST_F(RunTest, ADamagedCheckpointIsNamed) {
   run();
-  const std::string path = checkpoints_in(config_.save.out + "/training").front().path;
-  std::string content = content_of(path);
-  content.back() = static_cast<char>(content.back() ^ 1);
-  put_content(path, content);
+  const std::string straight = weights();
+  const auto damage = [](const std::string& path) {
+    std::string content = content_of(path);
+    content.back() = static_cast<char>(content.back() ^ 1);
+    put_content(path, content);
+  };
+  const std::string training = config_.save.out + "/training";
+  damage(checkpoints_in(training).front().path);
+  run({.resume = true});
+  EXPECT_NE(testing::PrintToString(listener_.messages).find("stopped-6.safetensors' is damaged"), std::string::npos);
+  EXPECT_TRUE(weights() == straight);
+  for (const CheckpointFile& file : checkpoints_in(training)) damage(file.path);
   const std::string message = refused({.resume = true});
   EXPECT_NE(message.find("stopped-6.safetensors' is damaged"), std::string::npos) << message;
 }

@@ -21,8 +21,7 @@ void check(const Schedule& s, int64_t step) {
   if (!std::isfinite(s.peak) || !std::isfinite(s.minimum) || s.minimum < 0 || s.peak < s.minimum) {
     fail("[schedule] peak {} and minimum {}: expected 0 <= minimum <= peak", s.peak, s.minimum);
   }
-  const bool ends = s.kind == ScheduleKind::kCosine || s.kind == ScheduleKind::kLinear;
-  if (ends && s.total_steps <= s.warmup) {
+  if (needs_total_steps(s.kind) && s.total_steps <= s.warmup) {
     fail("[schedule] {} steps with a warm-up of {}: expected more steps than warm-up", s.total_steps, s.warmup);
   }
 }
@@ -44,6 +43,8 @@ double learning_rate(const Schedule& s, int64_t step) {
   const double left = s.kind == ScheduleKind::kLinear ? 1 - done : (1 + std::cos(std::numbers::pi * done)) / 2;
   return s.minimum + (s.peak - s.minimum) * left;
 }
+
+bool needs_total_steps(ScheduleKind kind) { return kind == ScheduleKind::kCosine || kind == ScheduleKind::kLinear; }
 
 const std::vector<std::string>& schedule_kinds() {
   static const std::vector<std::string> names = {"paper", "cosine", "linear", "constant", "sqrt"};

@@ -25,5 +25,6 @@ double learning_rate(const Schedule& schedule, int64_t step);
 // "paper", "cosine", "linear", "constant", "sqrt"; an unknown name fails with the nearest of them.
 ScheduleKind schedule_kind(std::string_view name);
 const std::vector<std::string>& schedule_kinds();
+bool needs_total_steps(ScheduleKind kind);
 
 }  // namespace heed::train

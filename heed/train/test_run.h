@@ -43,7 +43,7 @@ inline TrainConfig tiny_config() {
   c.model.norm_place = "post", c.model.activation = "relu", c.model.positions = "sinusoidal";
   c.model.dropout = 0.1, c.model.attention_dropout = 0.1, c.model.activation_dropout = 0.1;
   c.train.batch_tokens = 40;
-  c.train.learning_rate = 0.01, c.train.schedule = "constant";
+  c.train.learning_rate = 0.01, c.train.schedule = "constant", c.train.warmup = 0;
   c.train.precision = "f32";
   c.train.max_steps = 12;
   c.valid.every = 4, c.valid.metric = "loss", c.valid.max_sentences = 0;
@@ -54,12 +54,14 @@ inline TrainConfig tiny_config() {
 struct Listener : Observer {
   void on_step(const StepReport& r) override {
     steps.push_back(r.step);
+    batches = r.batches;
     if (r.step == breaks_at) throw std::runtime_error("broken off");
   }
   void on_validation(const ValidationReport& r) override { validations.push_back(r); }
   void on_message(const std::string& text) override { messages.push_back(text); }
 
   std::vector<int64_t> steps;
+  int64_t batches = 0;  // of an epoch
   std::vector<ValidationReport> validations;
   std::vector<std::string> messages;
   int64_t breaks_at = -1;

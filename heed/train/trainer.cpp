@@ -5,22 +5,14 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 
 #include "heed/base/error.h"
 #include "heed/base/threads.h"
-#include "heed/decode/alignment.h"
-#include "heed/models/directory.h"
-#include "heed/tasks/translator.h"
-#include "heed/train/bleu.h"
-#include "heed/train/chrf.h"
+#include "heed/io/printable.h"
 #include "heed/train/pair_batch.h"
-#include "heed/train/validation.h"
 
 namespace heed::train {
 namespace {
-
-namespace fs = std::filesystem;
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -56,19 +48,43 @@ RunArrays Trainer::arrays() const {
 
 bool Trainer::resume() {
   const std::vector<CheckpointFile> all = checkpoints_in(folder_.training());
-  if (all.empty()) return false;
-  resume_from(all.front().path);
-  return true;
+  std::string damaged;
+  for (const CheckpointFile& file : all) {
+    try {
+      resume_from(file.path);
+    } catch (const FileError& error) {
+      if (damaged.empty()) damaged = error.what();
+      continue;
+    }
+    // The steps that are lost are run again, to the same bits.
+    if (!damaged.empty()) observer_.on_message(fmt::format("{}: going on from '{}'", damaged, file.path));
+    if (state_.written_by != this_writer()) {
+      observer_.on_message(fmt::format("the run was saved by {} and goes on with {}: its bits may differ",
+                                       state_.written_by.empty() ? "an older heed" : printable(state_.written_by, 100),
+                                       this_writer()));
+    }
+    return true;
+  }
+  if (!damaged.empty()) throw FileError(damaged);
+  return false;
 }
 
 void Trainer::resume_from(const std::string& checkpoint) {
   state_ = read_checkpoint(checkpoint, arrays(), data_.identity);
+  const int64_t batches = batches_of(state_.epoch).size();
+  if (state_.batch >= batches) {
+    fail_file("[checkpoint] '{}': its next batch is {} of epoch {}, expected below {}", checkpoint, state_.batch,
+              state_.epoch, batches);
+  }
   optimizer_.set_steps(state_.step - state_.skipped);
 }
 
 // --- The loop ---
 
 Ended Trainer::run(const std::function<bool()>& should_stop) {
+  if (config_.train.precision == "bf16" && !kernels::has_native_bf16()) {
+    observer_.on_message("precision bf16: this CPU has no bf16 products, they are computed in f32, slowly");
+  }
   log_.open_at(state_.metrics_bytes);
   if (config_.save.tensorboard) events_.emplace(folder_.training() + "/tensorboard").start(state_.step + 1);
   while (!limit_reached()) {
@@ -81,10 +97,10 @@ Ended Trainer::run(const std::function<bool()>& should_stop) {
       return Ended::kPatience;
     }
     step();
-    if (due(config_.valid.every)) validate();
+    if (due(config_.valid.every)) validate(Why::kDue);
     if (due(config_.save.every > 0 ? config_.save.every : config_.valid.every)) save(CheckpointKind::kRegular);
   }
-  if (state_.validated_step != state_.step) validate();
+  if (state_.validated_step != state_.step) validate(Why::kLimit);
   save(CheckpointKind::kStopped);
   return Ended::kLimit;
 }
@@ -100,6 +116,7 @@ void Trainer::step() {
   if (!std::isfinite(norm)) {
     refuse_bad_loss(loss, norm, batches);
   } else {
+    bad_steps_ = 0;
     update_average();
   }
   const double seconds = now() - start;
@@ -127,6 +144,7 @@ Trainer::StepLoss Trainer::forward_backward(const std::vector<std::vector<uint32
     const LossResult result = model_.loss(batch, args, context);
     result.loss.backward();
     total.loss += double{result.loss.item()};
+    if (std::isfinite(total.loss)) ++total.bad_batch;
     total.nll += result.nll;
     first_id += static_cast<uint32_t>(sentences.size());
   }
@@ -195,14 +213,38 @@ void Trainer::update_average() {
 void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const std::vector<std::vector<uint32_t>>& batches) {
   model_.parameters.clear_gradients();
   ++state_.skipped;
+  const size_t bad = loss.bad_batch % batches.size();  // the first where none is to blame alone
+  const auto next = static_cast<size_t>(epoch_ended_ ? epoch_->size() : state_.batch);
+  const std::string norm_text = std::isfinite(loss.loss) ? fmt::format(" and the gradient's norm {}", norm) : "";
   const std::string what =
-      fmt::format("step {}: the loss is {} and the gradient's norm {}; the batch begins with sentence {} of the data",
-                  state_.step, loss.loss, norm, batches[0][0] + 1);
-  if (config_.train.bad_loss == "stop") fail("[train] {}; the last checkpoint is as it was", what);
+      fmt::format("step {}, batch {} of {} in epoch {}: the loss is {}{}; its {} sentences begin with {}", state_.step,
+                  next - batches.size() + bad + 1, epoch_->size(), epoch_of_batches_ + 1, loss.loss, norm_text,
+                  batches[bad].size(), text_of(batches[bad][0]));
+  if (config_.train.bad_loss == "stop") fail_file("[train] {}: stopped, the last checkpoint is as it was", what);
   observer_.on_message(what + ": skipped");
+  constexpr int kMost = 20;
+  if (++bad_steps_ == kMost) {
+    fail_file(
+        "[train] no loss was a number in the last {} steps: the run went astray, and its last checkpoint is as it "
+        "was; a lower train.learning_rate may help",
+        kMost);
+  }
 }
 
-bool Trainer::due(int64_t every) const { return every > 0 ? state_.step % every == 0 : epoch_ended_; }
+// Both sides of a pair of the data, shortened.
+std::string Trainer::text_of(uint32_t sentence) const {
+  return fmt::format("{} = {}", in_quotes(data_.tokenizers.source->decode(data_.train.source(sentence))),
+                     in_quotes(data_.tokenizers.target->decode(data_.train.target(sentence))));
+}
+
+// Where no number of steps is given: with the end of an epoch, of small data with that of every second, third, ...
+bool Trainer::due(int64_t every) const {
+  if (every > 0) return state_.step % every == 0;
+  constexpr int64_t kStepsBetween = 100;
+  const int64_t larger_side = std::max(data_.train.source_tokens(), data_.train.target_tokens());
+  const int64_t steps = std::max<int64_t>(1, larger_side / (config_.train.batch_tokens * config_.train.accumulate));
+  return epoch_ended_ && state_.epoch % ((kStepsBetween + steps - 1) / steps) == 0;
+}
 
 bool Trainer::out_of_patience() const {
   return config_.valid.patience > 0 && state_.validations_since_best >= config_.valid.patience;
@@ -248,116 +290,6 @@ void Trainer::report(const StepLoss& loss, double learning_rate, double norm, do
   log_.add(r);
   if (events_) events_->add(r);
   observer_.on_step(r);
-}
-
-// --- Validation and checkpoints ---
-
-void Trainer::validate() {
-  if (!data_.valid) return;
-  ValidationReport r;
-  r.step = state_.validated_step = state_.step, r.epoch = state_.epoch;
-  with_published_weights([&] { measure(r); });
-  log_.add(r);
-  if (events_) events_->add(r);
-  log_.draw_curves();
-  observer_.on_validation(r);
-}
-
-void Trainer::measure(ValidationReport& r) {
-  const double start = now();
-  r.loss = validation_loss(model_, *data_.valid, 2 * config_.train.batch_tokens);
-  r.perplexity = std::exp(r.loss);
-  if (!data_.valid_source.empty()) {
-    tasks::TranslateConfig how;
-    how.stream.search.beam = config_.valid.beam;
-    const std::vector<std::string> lines = tasks::translate({model_, data_.tokenizers}, data_.valid_source, how);
-    r.bleu = corpus_bleu(lines, data_.valid_target,
-                         {.tokens = bleu_tokens(config_.valid.bleu_tokens), .lowercase = config_.valid.lowercase})
-                 .score;
-    r.chrf = corpus_chrf(lines, data_.valid_target, {.lowercase = config_.valid.lowercase});
-    const size_t shown = std::min(lines.size(), static_cast<size_t>(config_.valid.samples));
-    for (size_t i = 0; i < shown; ++i) r.samples.push_back({data_.valid_source[i], data_.valid_target[i], lines[i]});
-  }
-  r.seconds = now() - start;
-  keep_best(r);
-}
-
-void Trainer::keep_best(ValidationReport& r) {
-  const double value = config_.valid.metric == "loss" || r.bleu < 0 ? -r.loss
-                       : config_.valid.metric == "chrf"             ? r.chrf
-                                                                    : r.bleu;
-  r.best = std::isfinite(value) && (state_.best_step < 0 || value > state_.best);
-  if (!r.best) {
-    ++state_.validations_since_best;
-    return;
-  }
-  state_.best = value;
-  state_.best_step = state_.step;
-  state_.validations_since_best = 0;
-  publish();
-}
-
-void Trainer::with_weights(const float* weights, const std::function<void()>& body) {
-  const int64_t n = model_.parameters.arena_size();
-  const std::vector<float> own(model_.parameters.values(), model_.parameters.values() + n);
-  std::copy_n(weights, n, model_.parameters.values());
-  body();
-  std::copy(own.begin(), own.end(), model_.parameters.values());
-}
-
-void Trainer::with_published_weights(const std::function<void()>& body) {
-  average_ ? with_weights(average_.data(), body) : body();
-}
-
-void Trainer::publish() {
-  constexpr int64_t kPairs = 40;
-  const data::PairStore& store = data_.valid ? *data_.valid : data_.train;
-  std::vector<decode::IdPair> pairs;
-  for (int64_t i = 0; i < std::min(kPairs, store.size()); ++i) {
-    const auto source = store.source(i), target = store.target(i);
-    pairs.push_back({{source.begin(), source.end()}, {target.begin(), target.end()}});
-  }
-  model_.config.alignment = decode::best_alignment_head(model_, pairs);
-  models::save_translator(folder_.model, model_);
-}
-
-void Trainer::save(CheckpointKind kind) {
-  state_.metrics_bytes = log_.bytes();
-  const std::string path = checkpoint_path(folder_.training(), state_.step, kind);
-  write_checkpoint(path, state_, arrays(), data_.identity);
-  remove_old_checkpoints();
-  observer_.on_saved(state_.step, path);
-}
-
-void Trainer::write_checkpoint_to(const std::string& path) const {
-  write_checkpoint(path, state_, arrays(), data_.identity);
-}
-
-void Trainer::remove_old_checkpoints() {
-  int64_t regular = 0;
-  for (const CheckpointFile& file : checkpoints_in(folder_.training())) {
-    const bool old = file.kind == CheckpointKind::kRegular ? ++regular > config_.save.keep : file.step < state_.step;
-    if (old) fs::remove(file.path);
-  }
-}
-
-void Trainer::finish() {
-  log_.draw_curves();
-  const int64_t last = config_.train.average_last;
-  if (last == 0) {
-    // Without a validation there is no best one: the last is it.
-    if (state_.best_step < 0) with_published_weights([&] { publish(); });
-    return;
-  }
-  std::vector<CheckpointFile> all = checkpoints_in(folder_.training());
-  std::erase_if(all, [](const CheckpointFile& file) { return file.kind != CheckpointKind::kRegular; });
-  if (all.empty()) return with_published_weights([&] { publish(); });
-  all.resize(std::min(all.size(), static_cast<size_t>(last)));
-  std::vector<double> sum(static_cast<size_t>(model_.parameters.arena_size()));
-  for (const CheckpointFile& file : all) add_checkpoint_weights(file.path, sum);
-  std::vector<float> mean(sum.size());
-  for (size_t i = 0; i < sum.size(); ++i) mean[i] = static_cast<float>(sum[i] / static_cast<double>(all.size()));
-  with_weights(mean.data(), [&] { publish(); });
 }
 
 }  // namespace heed::train

@@ -41,7 +41,7 @@ class Trainer {
  public:
   Trainer(const TrainConfig& config, const RunData& data, const RunFolder& folder, Observer& observer);
 
-  // From the newest whole checkpoint of the folder; false where there is none.
+  // From the newest whole checkpoint of the folder; those that are damaged are named. False where there is none at all.
   bool resume();
   void resume_from(const std::string& checkpoint);
   // Until a limit, patience, or should_stop() between two steps.
@@ -65,6 +65,7 @@ class Trainer {
   struct StepLoss {
     double loss = 0, nll = 0;
     int64_t rows = 0, tokens = 0;
+    size_t bad_batch = 0;  // of the step, the first whose loss is no number
   };
   StepLoss forward_backward(const std::vector<std::vector<uint32_t>>& batches);
   std::vector<std::vector<uint32_t>> next_batches();
@@ -72,9 +73,12 @@ class Trainer {
   void update_average();
   void report(const StepLoss& loss, double learning_rate, double norm, double seconds);
   void refuse_bad_loss(const StepLoss& loss, double norm, const std::vector<std::vector<uint32_t>>& batches);
-  void validate();
+  std::string text_of(uint32_t sentence) const;
+  // One that is not due, at a limit, may find the best model, but patience does not count it.
+  enum class Why { kDue, kLimit };
+  void validate(Why why);
   void measure(ValidationReport& report);
-  void keep_best(ValidationReport& report);
+  void keep_best(ValidationReport& report, Why why);
   void remove_old_checkpoints();
   bool limit_reached() const;
   bool out_of_patience() const;
@@ -97,6 +101,7 @@ class Trainer {
   std::unique_ptr<data::EpochBatches> epoch_;
   int64_t epoch_of_batches_ = -1;
   bool epoch_ended_ = false;  // with the step just done
+  int bad_steps_ = 0;         // on end, whose loss was no number
   double lately_seconds_ = 0;
   int64_t lately_tokens_ = 0;
   MetricsLog log_;

@@ -137,9 +137,14 @@ TEST_F(TrainerTest, ABadLossIsSkippedAndChangesNothing) {
   EXPECT_EQ(run.state().step, 2);
   EXPECT_EQ(run.state().skipped, 1);
   ASSERT_EQ(listener_.messages.size(), 1u);
-  EXPECT_NE(listener_.messages[0].find("step 2: the loss is nan"), std::string::npos) << listener_.messages[0];
-  EXPECT_NE(listener_.messages[0].find("the batch begins with sentence"), std::string::npos);
-  EXPECT_TRUE(listener_.messages[0].ends_with(": skipped"));
+  // It names the batch by its text, and no norm of a gradient that was not computed.
+  const data::EpochBatches epoch(data_.train, {.tokens = config_.train.batch_tokens, .seed = 1}, 0);
+  const std::span<const uint32_t> batch = epoch.batch(1);
+  const auto text = [](std::span<const int32_t> ids) { return data::LetterTokenizer().decode(ids); };
+  EXPECT_EQ(
+      listener_.messages[0],
+      fmt::format("step 2, batch 2 of {} in epoch 1: the loss is nan; its {} sentences begin with '{}' = '{}': skipped",
+                  epoch.size(), batch.size(), text(data_.train.source(batch[0])), text(data_.train.target(batch[0]))));
   run.step();  // and it goes on
   EXPECT_EQ(run.state().skipped, 1);
   EXPECT_FALSE(bits_of(run) == before);
@@ -150,7 +155,7 @@ TEST_F(TrainerTest, ABadLossStopsTheRunWhereToldAndTheCheckpointStays) {
   config_.train.optimizer = "sgd", config_.train.learning_rate = 1e30, config_.train.clip = 0;
   config_.save.every = 1, config_.valid.every = 100;
   Trainer run = trainer();
-  const std::string message = message_of<Error>([&] { run.run(never); });
+  const std::string message = message_of<FileError>([&] { run.run(never); });  // status 1: nothing was asked wrongly
   EXPECT_TRUE(message.starts_with("[train] step ")) << message;
   EXPECT_NE(message.find("the last checkpoint is as it was"), std::string::npos) << message;
   const std::vector<CheckpointFile> saved = checkpoints_in(model("model").training());
@@ -158,6 +163,53 @@ TEST_F(TrainerTest, ABadLossStopsTheRunWhereToldAndTheCheckpointStays) {
   EXPECT_EQ(saved.front().step, run.state().step - 1);
   Trainer again = trainer();
   EXPECT_TRUE(again.resume());
+}
+
+// The loss is a number, but of another batch of the step it is none: that one is named.
+TEST_F(TrainerTest, TheBatchOfABadLossIsNamed) {
+  config_.train.accumulate = 2;
+  config_.model.share_embeddings = false;
+  const data::EpochBatches epoch(data_.train, {.tokens = config_.train.batch_tokens, .seed = 1}, 0);
+  // A letter that only the second batch reads.
+  std::vector<int32_t> letters[2];
+  for (const int64_t i : {0, 1}) {
+    for (const uint32_t sentence : epoch.batch(i)) {
+      for (const int32_t id : data_.train.source(sentence)) letters[i].push_back(id);
+    }
+  }
+  std::erase_if(letters[1], [&](int32_t id) { return std::count(letters[0].begin(), letters[0].end(), id) > 0; });
+  ASSERT_FALSE(letters[1].empty());
+  Trainer run = trainer();
+  const Tensor& table = run.model().source_embedding.table;
+  table.data()[letters[1][0] * config_.model.d_model] = kNaN;
+  run.step();
+  ASSERT_EQ(listener_.messages.size(), 1u);
+  EXPECT_TRUE(listener_.messages[0].starts_with("step 1, batch 2 of ")) << listener_.messages[0];
+}
+
+TEST_F(TrainerTest, TwentyBadLossesOnEndStopTheRun) {
+  config_.train.max_steps = 200;
+  Trainer run = trainer();
+  run.arrays().weights[5] = kNaN;
+  const std::string message = message_of([&] { run.run(never); });
+  EXPECT_NE(message.find("no loss was a number in the last 20 steps"), std::string::npos) << message;
+  EXPECT_EQ(run.state().step, 20);
+}
+
+// A BLEU of nearly nothing is noise: a model that cannot translate yet is judged by its loss, and nobody loses patience
+// while that falls.
+TEST_F(TrainerTest, WithoutATranslationTheLossDecides) {
+  config_.valid.metric = "bleu", config_.valid.every = 1, config_.valid.patience = 1, config_.train.max_steps = 6;
+  config_.train.learning_rate = 1e-3;
+  Trainer run = trainer();
+  EXPECT_EQ(run.run(never), Ended::kLimit);
+  double lowest = INFINITY;
+  for (const ValidationReport& r : listener_.validations) {
+    ASSERT_LT(r.bleu, 1);
+    EXPECT_EQ(r.best, r.loss < lowest) << r.step;
+    lowest = std::min(lowest, r.loss);
+  }
+  EXPECT_GE(listener_.validations.size(), 6u);
 }
 
 TEST_F(TrainerTest, AValidationThatIsNoNumberIsNeverTheBest) {
@@ -238,6 +290,34 @@ TEST_F(TrainerTest, TheMeanOfTheLastCheckpointsLeavesOutThoseOfAStop) {
   save_weights(run, mean, expected.model);
   EXPECT_TRUE(content_of(model("model").model + "/model.safetensors") ==
               content_of(expected.model + "/model.safetensors"));
+}
+
+TEST_F(TrainerTest, ItTellsWhatTheModelIsTheMeanOf) {
+  config_.train.average_last = 3, config_.save.keep = 3, config_.save.every = 5;
+  whole("model");
+  EXPECT_EQ(listener_.messages.back(), "the model is the mean of 2 checkpoints, of steps 5 to 10, 3 were asked for");
+  config_.train.average_last = 2;
+  whole("two");
+  EXPECT_EQ(listener_.messages.back(), "the model is the mean of 2 checkpoints, of steps 5 to 10");
+  config_.save.every = 50;
+  whole("none");
+  EXPECT_EQ(listener_.messages.back(), "the model is of the last step: no checkpoint to average, 2 were asked for");
+}
+
+TEST_F(TrainerTest, CurvesAreDrawnWhileItRunsWithoutValidationToo) {
+  data_.valid.reset();
+  config_.save.every = 2;
+  listener_.breaks_at = 5;
+  Trainer run = trainer();
+  EXPECT_THROW(run.run(never), std::runtime_error);
+  EXPECT_NE(content_of(model("model").model + "/curves.svg").find("<polyline"), std::string::npos);
+}
+
+TEST_F(TrainerTest, Bf16ThatIsNotNativeIsTold) {
+  config_.train.precision = "bf16", config_.train.max_steps = 1;
+  whole("model");
+  EXPECT_EQ(listener_.messages.size(), kernels::has_native_bf16() ? 0u : 1u);
+  for (const std::string& message : listener_.messages) EXPECT_TRUE(message.starts_with("precision bf16: "));
 }
 
 TEST_F(TrainerTest, TheBestOneIsTheModel) {
