@@ -2,6 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <cerrno>
 #include <cfloat>
 #include <charconv>
@@ -91,26 +94,44 @@ std::string place(const CLI::App* app) {
   return fmt::format("[{}]", path.empty() ? "heed" : path);
 }
 
-CLI::Option* add_whole(CLI::App* app, const std::string& flag, int64_t& value, Range range, const std::string& help) {
-  return app
-      ->add_option_function<std::string>(
-          flag, [=, &value](const std::string& text) { value = parse_whole(flag_place(app, flag), text, range); }, help)
+void add_text(CLI::App* app, const std::string& name, std::string& value, const std::string& help,
+              const std::string& type, Need need) {
+  CLI::Option* option = app->add_option(name, value, help)->required(need == Need::kRequired);
+  if (!type.empty()) option->type_name(type);
+}
+
+void add_texts(CLI::App* app, const std::string& name, std::vector<std::string>& values, const std::string& help,
+               const std::string& type, Need need) {
+  CLI::Option* option = app->add_option(name, values, help)->required(need == Need::kRequired);
+  if (!type.empty()) option->type_name(type);
+}
+
+void add_flag(CLI::App* app, const std::string& flag, bool& value, const std::string& help) {
+  app->add_flag(flag, value, help)->disable_flag_override();
+}
+
+bool given(const CLI::App* app, const std::string& flag) { return app->count(flag) > 0; }
+
+void on_run(CLI::App* app, std::function<void()> run) { app->callback(std::move(run)); }
+
+void add_whole(CLI::App* app, const std::string& flag, int64_t& value, Range range, const std::string& help) {
+  app->add_option_function<std::string>(
+         flag, [=, &value](const std::string& text) { value = parse_whole(flag_place(app, flag), text, range); }, help)
       ->type_name("N");
 }
 
-CLI::Option* add_number(CLI::App* app, const std::string& flag, double& value, RealRange range,
-                        const std::string& help) {
+void add_number(CLI::App* app, const std::string& flag, double& value, RealRange range, const std::string& help) {
   const auto set = [=, &value](const std::string& text) {
     value = parse_number(flag_place(app, flag), text);
     if (value < range.least || value > range.most) {
       fail("{} '{}': expected {} to {}", flag_place(app, flag), text, range.least, range.most);
     }
   };
-  return app->add_option_function<std::string>(flag, set, help)->type_name("X");
+  app->add_option_function<std::string>(flag, set, help)->type_name("X");
 }
 
-CLI::Option* add_choice(CLI::App* app, const std::string& flag, std::string& value,
-                        const std::vector<std::string>& choices, const std::string& help) {
+void add_choice(CLI::App* app, const std::string& flag, std::string& value, const std::vector<std::string>& choices,
+                const std::string& help) {
   const auto set = [=, &value](const std::string& text) {
     for (const std::string& choice : choices) {
       if (choice == text) return void(value = text);
@@ -119,12 +140,12 @@ CLI::Option* add_choice(CLI::App* app, const std::string& flag, std::string& val
     if (!near.empty()) fail("{} unknown '{}': did you mean '{}'?", flag_place(app, flag), text, near);
     fail("{} unknown '{}': expected {}", flag_place(app, flag), text, fmt::join(choices, ", "));
   };
-  return app->add_option_function<std::string>(flag, set, fmt::format("{}: {}", help, fmt::join(choices, "|")))
+  app->add_option_function<std::string>(flag, set, fmt::format("{}: {}", help, fmt::join(choices, "|")))
       ->type_name("KIND");
 }
 
-CLI::Option* add_wholes(CLI::App* app, const std::string& flag, std::vector<int64_t>& values, Range range,
-                        const std::string& help) {
+void add_wholes(CLI::App* app, const std::string& flag, std::vector<int64_t>& values, Range range,
+                const std::string& help) {
   const auto set = [=, &values](const std::string& text) {
     values.clear();
     for (size_t begin = 0; begin <= text.size();) {
@@ -133,7 +154,7 @@ CLI::Option* add_wholes(CLI::App* app, const std::string& flag, std::vector<int6
       begin = end + 1;
     }
   };
-  return app->add_option_function<std::string>(flag, set, help)->type_name("N,N,...");
+  app->add_option_function<std::string>(flag, set, help)->type_name("N,N,...");
 }
 
 bool looks_like_a_number(const std::string& text) {

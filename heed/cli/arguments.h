@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,14 +22,24 @@ struct Range {
 struct RealRange {
   double least, most;
 };
-CLI::Option* add_whole(CLI::App* app, const std::string& flag, int64_t& value, Range range, const std::string& help);
-CLI::Option* add_number(CLI::App* app, const std::string& flag, double& value, RealRange range,
-                        const std::string& help);
-CLI::Option* add_choice(CLI::App* app, const std::string& flag, std::string& value,
-                        const std::vector<std::string>& choices, const std::string& help);
+enum class Need { kOptional, kRequired };
+// A name without dashes is a word by its place.
+void add_text(CLI::App* app, const std::string& name, std::string& value, const std::string& help,
+              const std::string& type = "", Need need = Need::kOptional);
+void add_texts(CLI::App* app, const std::string& name, std::vector<std::string>& values, const std::string& help,
+               const std::string& type = "", Need need = Need::kOptional);
+void add_flag(CLI::App* app, const std::string& flag, bool& value, const std::string& help);
+bool given(const CLI::App* app, const std::string& flag);
+// What the command does, once the whole line is understood.
+void on_run(CLI::App* app, std::function<void()> run);
+
+void add_whole(CLI::App* app, const std::string& flag, int64_t& value, Range range, const std::string& help);
+void add_number(CLI::App* app, const std::string& flag, double& value, RealRange range, const std::string& help);
+void add_choice(CLI::App* app, const std::string& flag, std::string& value, const std::vector<std::string>& choices,
+                const std::string& help);
 // "--lengths 5,3,4": whole numbers, at most `most_count` of them.
-CLI::Option* add_wholes(CLI::App* app, const std::string& flag, std::vector<int64_t>& values, Range range,
-                        const std::string& help);
+void add_wholes(CLI::App* app, const std::string& flag, std::vector<int64_t>& values, Range range,
+                const std::string& help);
 
 // True for what a person means as a number, also "nan", "-inf" and "1e999".
 bool looks_like_a_number(const std::string& text);

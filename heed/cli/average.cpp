@@ -107,9 +107,9 @@ void add_average(CLI::App& parent, const Common& common) {
       add_command(parent, "average", "the mean of several models", "heed average --out MEAN MODEL1 MODEL2 MODEL3");
   const auto folders = std::make_shared<std::vector<std::string>>();
   const auto out = std::make_shared<std::string>();
-  app->add_option("MODEL", *folders, "model directories of one shape")->required();
-  app->add_option("--out", *out, "the directory to write")->required()->type_name("MEAN");
-  app->callback([folders, out, &common] { run(*folders, *out, common); });
+  add_texts(app, "MODEL", *folders, "model directories of one shape", "", Need::kRequired);
+  add_text(app, "--out", *out, "the directory to write", "MEAN", Need::kRequired);
+  on_run(app, [folders, out, &common] { run(*folders, *out, common); });
 }
 
 }  // namespace heed::cli

@@ -9,9 +9,7 @@ void add_bench(CLI::App& parent, const Common& common) {
   add_bench_product(*bench, common);
   add_bench_attention(*bench, common);
   add_bench_translate(*bench, common);
-  bench->callback([bench] {
-    if (bench->get_subcommands().empty()) print(help_of(bench));
-  });
+  print_help_alone(bench);
 }
 
 }  // namespace heed::cli

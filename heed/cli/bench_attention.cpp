@@ -73,9 +73,9 @@ void add_bench_attention(CLI::App& bench, const Common& common) {
   add_whole(app, "--tokens", o->tokens, {1, 1 << 20}, "in all sequences; 4096 without it");
   add_whole(app, "--heads", o->heads, {1, 256}, "8 without it");
   add_whole(app, "--head-size", o->head_size, {1, 1024}, "features of a head; 64 without it");
-  app->add_flag("--all", o->all, "a query sees every key, not only those up to it")->disable_flag_override();
+  add_flag(app, "--all", o->all, "a query sees every key, not only those up to it");
   add_number(app, "--seconds", o->seconds, {0.01, 600}, "for each length; 1 without it");
-  app->callback([o, &common] {
+  on_run(app, [o, &common] {
     std::vector<int64_t> lengths = {64, 128, 512, 4096, 16384};
     if (o->length) lengths = {o->length};
     if (!common.json) {

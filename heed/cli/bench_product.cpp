@@ -40,7 +40,7 @@ void add_bench_product(CLI::App& bench, const Common& common) {
   add_whole(app, "--k", o->K, {1, 1 << 20}, "what is summed over; 512 without it");
   add_choice(app, "--precision", o->precision, {"f32", "bf16"}, "f32 without it");
   add_number(app, "--seconds", o->seconds, {0.01, 600}, "for each shape; 0.3 without it");
-  app->callback([o, &common] {
+  on_run(app, [o, &common] {
     constexpr double kMost = 1 << 30;
     if (o->M && (static_cast<double>(o->M) * o->N > kMost || static_cast<double>(o->M) * o->K > kMost ||
                  static_cast<double>(o->N) * o->K > kMost)) {

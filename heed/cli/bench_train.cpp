@@ -96,7 +96,7 @@ void add_bench_train(CLI::App& bench, const Common& common) {
   add_choice(app, "--preset", options->preset, workload_names(), "tiny without it");
   add_choice(app, "--precision", options->precision, {"f32", "bf16"}, "f32 without it");
   add_number(app, "--seconds", options->seconds, {0.1, 3600}, "how long to measure; 10 without it");
-  app->callback([options, &common] {
+  on_run(app, [options, &common] {
     const uint64_t seed = static_cast<uint64_t>(common.seed);
     if (options->precision == "bf16" && !kernels::has_native_bf16()) {
       message(common, "this CPU has no bf16 products: they are computed slowly, to the same rounding");

@@ -60,13 +60,13 @@ void add_bench_translate(CLI::App& bench, const Common& common) {
       add_command(bench, "translate", "tokens a second of a translator", "heed bench translate --beam 4 --json");
   const auto o = std::make_shared<Options>();
   add_choice(app, "--preset", o->preset, {"tiny", "base"}, "base without it");
-  app->add_option("--model", o->model, "a model directory instead")->type_name("MODEL");
+  add_text(app, "--model", o->model, "a model directory instead", "MODEL");
   add_whole(app, "--batch", o->batch, {1, 4096}, "sentences at once; 32 without it");
   add_whole(app, "--source", o->source, {1, 4096}, "tokens of each; 20 without it");
   add_whole(app, "--tokens", o->tokens, {1, 4096}, "tokens of each translation; 20 without it");
   add_whole(app, "--beam", o->beam, {1, 64}, "1 without it");
   add_number(app, "--seconds", o->seconds, {0.1, 3600}, "how long to measure; 5 without it");
-  app->callback([o, &common] {
+  on_run(app, [o, &common] {
     const models::EncoderDecoder model = model_of(*o);
     const std::vector<decode::Request> requests = sentences(*o, model.config.source_vocabulary);
     std::vector<double> seconds;

@@ -25,7 +25,6 @@ constexpr int64_t kTrainPairs = 200'000, kHeldOut = 1000, kShown = 200;
 struct Options {
   std::string out;
   bool overwrite = false, no_talk = false;
-  const CLI::Option* seed = nullptr;  // the one of every command
 };
 
 // A folder that goes again, whatever happens.
@@ -120,7 +119,7 @@ Trained learn(const Options& o, const Common& common, uint64_t seed) {
 }
 
 void run(const Options& o, const Common& common) {
-  const uint64_t seed = o.seed->count() > 0 ? static_cast<uint64_t>(common.seed) : 1;
+  const uint64_t seed = common.seed_given ? static_cast<uint64_t>(common.seed) : 1;
   message(common, fmt::format("a translator from English to Korean, from {} sentences of a grammar inside this program",
                               with_commas(kTrainPairs)));
   const auto [translator, state] = learn(o, common, seed);
@@ -157,11 +156,10 @@ void add_demo(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "demo", "the built-in example: from nothing to a translation in a minute",
                               "heed demo --out MODEL");
   const auto o = std::make_shared<Options>();
-  o->seed = parent.get_option("--seed");
-  app->add_option("--out", o->out, "keep the model, an ordinary one")->type_name("MODEL");
-  app->add_flag("--overwrite", o->overwrite, "replace an existing MODEL");
-  app->add_flag("--no-talk", o->no_talk, "do not ask for sentences at the end");
-  app->callback([o, &common] { run(*o, common); });
+  add_text(app, "--out", o->out, "keep the model, an ordinary one", "MODEL");
+  add_flag(app, "--overwrite", o->overwrite, "replace an existing MODEL");
+  add_flag(app, "--no-talk", o->no_talk, "do not ask for sentences at the end");
+  on_run(app, [o, &common] { run(*o, common); });
 }
 
 }  // namespace heed::cli

@@ -6,9 +6,9 @@
 
 #include "heed/base/error.h"
 #include "heed/base/threads.h"
+#include "heed/cli/arguments.h"
 #include "heed/cli/doctor_checks.h"
 #include "heed/cli/measure.h"
-#include "heed/cli/program.h"
 #include "heed/cli/terminal.h"
 #include "heed/kernels/cpu.h"
 #include "heed/kernels/gemm.h"
@@ -58,7 +58,7 @@ void examine(const Common& common) {
 void add_doctor(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "doctor", "what this machine has, and proof that heed computes rightly on it",
                               "heed doctor\n  HEED_MAX_ISA=avx2 heed doctor");
-  app->callback([&common] { examine(common); });
+  on_run(app, [&common] { examine(common); });
 }
 
 }  // namespace heed::cli

@@ -136,17 +136,17 @@ void add_eval(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "eval", "BLEU, chrF and perplexity of a translator",
                               "heed eval MODEL --src test.en --ref test.de --compare MODEL2");
   const auto o = std::make_shared<Options>();
-  app->add_option("MODEL", o->model, "a model directory")->required();
-  app->add_option("--src", o->src, "source sentences; .gz too")->required()->type_name("F");
-  app->add_option("--ref", o->ref, "their references, as many lines")->required()->type_name("F");
-  app->add_option("--compare", o->compare, "another MODEL: is one better, or was it chance? (paired bootstrap)")
-      ->type_name("MODEL2");
-  app->add_option("--save", o->save, "write the translations to this file")->type_name("F");
+  add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
+  add_text(app, "--src", o->src, "source sentences; .gz too", "F", Need::kRequired);
+  add_text(app, "--ref", o->ref, "their references, as many lines", "F", Need::kRequired);
+  add_text(app, "--compare", o->compare, "another MODEL: is one better, or was it chance? (paired bootstrap)",
+           "MODEL2");
+  add_text(app, "--save", o->save, "write the translations to this file", "F");
   add_whole(app, "--beam", o->beam, {1, 256}, "5 without it");
   add_number(app, "--length-penalty", o->length_penalty, {0, 10}, "1 without it");
   add_choice(app, "--tokenize", o->tokens, train::bleu_tokens_names(), "how BLEU splits words; 13a without it");
-  app->add_flag("--lowercase", o->lowercase, "without regard to case");
-  app->callback([o, &common] { run(*o, common); });
+  add_flag(app, "--lowercase", o->lowercase, "without regard to case");
+  on_run(app, [o, &common] { run(*o, common); });
 }
 
 }  // namespace heed::cli

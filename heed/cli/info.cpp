@@ -76,8 +76,8 @@ std::string to_text(const nlohmann::json& j) {
 void add_info(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "info", "what a model directory holds", "heed info MODEL");
   const auto folder = std::make_shared<std::string>();
-  app->add_option("MODEL", *folder, "a model directory")->required();
-  app->callback([folder, &common] {
+  add_text(app, "MODEL", *folder, "a model directory", "", Need::kRequired);
+  on_run(app, [folder, &common] {
     const nlohmann::json j = describe(*folder);
     print(common.json ? j.dump() + "\n" : to_text(j));
   });

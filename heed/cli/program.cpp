@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <CLI/Error.hpp>
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
@@ -123,6 +125,14 @@ std::vector<const char*> with_flags_for_words(int argc, const char* const* argv)
   return words;
 }
 
+std::string help_of(const CLI::App* app) {
+  std::string parents;
+  for (const CLI::App* up = app->get_parent(); up != nullptr; up = up->get_parent()) {
+    parents.insert(0, up->get_name() + (parents.empty() ? "" : " "));
+  }
+  return app->help(parents);
+}
+
 int parse_and_run(CLI::App& app, int argc, const char* const* argv) {
   try {
     app.parse(argc, argv);
@@ -157,12 +167,10 @@ CLI::App* add_command(CLI::App& parent, const std::string& name, const std::stri
   return app;
 }
 
-std::string help_of(const CLI::App* app) {
-  std::string parents;
-  for (const CLI::App* up = app->get_parent(); up != nullptr; up = up->get_parent()) {
-    parents.insert(0, up->get_name() + (parents.empty() ? "" : " "));
-  }
-  return app->help(parents);
+void print_help_alone(CLI::App* app) {
+  app->callback([app] {
+    if (app->get_subcommands().empty()) print(help_of(app));
+  });
 }
 
 void print(std::string_view text) {
@@ -186,6 +194,7 @@ int run_program(int argc, const char* const* argv) {
   app.set_version_flag("--version", [] { return std::string(HEED_VERSION); });
   add_everywhere(app, common);
   app.parse_complete_callback([&] {
+    common.seed_given = app.count("--seed") > 0;
     kernels::isa();  // an error where HEED_MAX_ISA makes no sense
     if (common.threads > 0) set_num_threads(static_cast<int>(common.threads));
   });

@@ -1,14 +1,17 @@
 // The frame of the program: one file a command, one line in commands.inc to add it.
 #pragma once
 
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "heed/base/error.h"
+
+// Only arguments.cpp, program.cpp and train.cpp read CLI11 itself, which takes ten times as long to compile as a command.
+namespace CLI {
+class App;
+class Option;
+}  // namespace CLI
 
 namespace heed::cli {
 
@@ -16,6 +19,7 @@ namespace heed::cli {
 struct Common {
   int64_t threads = 0;  // 0: as many as this process may use
   int64_t seed = 0;
+  bool seed_given = false;
   bool quiet = false, verbose = false, json = false;
 };
 
@@ -30,8 +34,8 @@ class Failure : public Error {
 CLI::App* add_command(CLI::App& parent, const std::string& name, const std::string& summary,
                       const std::string& example);
 
-// The --help of a command, under its whole name.
-std::string help_of(const CLI::App* app);
+// A command that only has others below it: alone, it prints its help.
+void print_help_alone(CLI::App* app);
 
 // Standard output, checked: a full disk is a FileError. Messages go to standard error, unless --quiet.
 void print(std::string_view text);

@@ -82,15 +82,14 @@ void add_score(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "score", "log-probabilities of given translations, in all and by token",
                               "heed score MODEL --src in.txt --tgt out.txt");
   const auto o = std::make_shared<Options>();
-  app->add_option("MODEL", o->model, "a model directory")->required();
-  app->add_option("--src", o->src,
-                  "source sentences; without --src and --tgt, lines of source<TAB>translation are read")
-      ->type_name("F");
-  app->add_option("--tgt", o->tgt, "their translations")->type_name("F");
-  app->add_option("--input", o->input, "a file to read, .gz too; standard input without it")->type_name("F");
-  app->add_option("--output", o->output, "a file to write; standard output without it")->type_name("F");
-  app->add_flag("--ids", o->ids, "lines of token ids; no tokenizer is needed");
-  app->callback([o, &common] { run(*o, common); });
+  add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
+  add_text(app, "--src", o->src, "source sentences; without --src and --tgt, lines of source<TAB>translation are read",
+           "F");
+  add_text(app, "--tgt", o->tgt, "their translations", "F");
+  add_text(app, "--input", o->input, "a file to read, .gz too; standard input without it", "F");
+  add_text(app, "--output", o->output, "a file to write; standard output without it", "F");
+  add_flag(app, "--ids", o->ids, "lines of token ids; no tokenizer is needed");
+  on_run(app, [o, &common] { run(*o, common); });
 }
 
 }  // namespace heed::cli

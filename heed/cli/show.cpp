@@ -16,18 +16,16 @@ void add_show(CLI::App& parent, const Common& common) {
 #define HEED_SHOW(name) add_show_##name(*show, common);
 #include "heed/cli/shows.inc"
 #undef HEED_SHOW
-  show->callback([show] {
-    if (show->get_subcommands().empty()) print(help_of(show));
-  });
+  print_help_alone(show);
 }
 
 void add_show_kind(CLI::App& show, const Common& common, const ShowWords& words, const std::shared_ptr<Show>& kind) {
   CLI::App* app = add_command(show, words.name, words.summary, words.example);
   kind->flags(*app);
   const auto out = std::make_shared<std::string>();
-  app->add_option("--out", *out, "also draw it: a file that ends with .svg or .png")->type_name("FILE");
-  app->callback([app, out, kind, &common] {
-    const bool drawn = app->count("--out") > 0;
+  add_text(app, "--out", *out, "also draw it: a file that ends with .svg or .png", "FILE");
+  on_run(app, [app, out, kind, &common] {
+    const bool drawn = given(app, "--out");
     if (drawn) check_picture_path(place(app), *out);
     kind->compute(common);
     const Scene picture = drawn ? kind->picture() : Scene{};

@@ -28,9 +28,8 @@ class AdamShow : public Show {
  public:
   void flags(CLI::App& app) override {
     app_ = &app;
-    app.add_option("--gradients", gradients_,
-                   "of each step, such as \"1 -1 0.5\", or a file; without it, those of w^2 / 2")
-        ->type_name("ROW|FILE");
+    add_text(&app, "--gradients", gradients_,
+             "of each step, such as \"1 -1 0.5\", or a file; without it, those of w^2 / 2", "ROW|FILE");
     add_whole(&app, "--steps", steps_, {1, kMostSteps}, "steps on w^2 / 2; 8 without it");
     add_number(&app, "--weight", start_, {-1e6, 1e6}, "where the weight starts; 1 without it");
     add_number(&app, "--lr", lr_, {1e-12, 1e3}, "learning rate; 0.1 without it");
@@ -41,19 +40,19 @@ class AdamShow : public Show {
   }
 
   void compute(const Common&) override {
-    Matrix given;
-    if (app_->count("--gradients") > 0) {
+    Matrix read;
+    if (given(app_, "--gradients")) {
       const std::string where = place(app_) + " --gradients";
-      given = parse_matrix(where, gradients_);
-      steps_ = static_cast<int64_t>(given.values.size());
+      read = parse_matrix(where, gradients_);
+      steps_ = static_cast<int64_t>(read.values.size());
       if (steps_ > kMostSteps) fail("{} has {} numbers: expected at most {}", where, steps_, kMostSteps);
-      for (const float g : given.values) {
+      for (const float g : read.values) {
         if (std::abs(g) > 1e15f) fail("{} '{:g}': expected a number within +-1e15", where, g);
       }
     }
     float w = static_cast<float>(start_), m = 0, v = 0;
     for (int64_t step = 1; step <= steps_; ++step) {
-      const float g = given.values.empty() ? w : given.values[static_cast<size_t>(step - 1)], before = w;
+      const float g = read.values.empty() ? w : read.values[static_cast<size_t>(step - 1)], before = w;
       kernels::adam({.n = 1,
                      .w = &w,
                      .m = &m,
@@ -75,7 +74,7 @@ class AdamShow : public Show {
     out += "m = β1 m + (1-β1) g    v = β2 v + (1-β2) g²    w -= lr · m̂ / (sqrt(v̂) + ε)";
     out += decay_ > 0 ? "    first w -= lr · decay · w\n" : "\n";
     out += fmt::format("{}\n\n",
-                       app_->count("--gradients") > 0 ? "gradients as given" : "gradients of w²/2, which is w itself");
+                       given(app_, "--gradients") ? "gradients as given" : "gradients of w²/2, which is w itself");
     out += table_text(table(), style);
     if (lines_.size() < 2) return out;
     Curve curve{{0}, {start_}, "step", "weight", 8};

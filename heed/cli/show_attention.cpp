@@ -28,27 +28,26 @@ class AttentionShow : public Show {
  public:
   void flags(CLI::App& app) override {
     app_ = &app;
-    app.add_option("--q", q_, "queries: rows such as \"1 0; 0 1\", or a file of rows")->type_name("ROWS|FILE");
-    app.add_option("--k", k_, "keys; without it, the queries")->type_name("ROWS|FILE");
-    app.add_option("--v", v_, "values; without it, the keys")->type_name("ROWS|FILE");
-    app.add_option("--mask", mask_, "causal, or rows of 1 (seen) and 0 (hidden), or a file of them")->type_name("MASK");
-    app.add_flag("--no-scale", no_scale_, "leave out the division by sqrt(d_k)")->disable_flag_override();
+    add_text(&app, "--q", q_, "queries: rows such as \"1 0; 0 1\", or a file of rows", "ROWS|FILE");
+    add_text(&app, "--k", k_, "keys; without it, the queries", "ROWS|FILE");
+    add_text(&app, "--v", v_, "values; without it, the keys", "ROWS|FILE");
+    add_text(&app, "--mask", mask_, "causal, or rows of 1 (seen) and 0 (hidden), or a file of them", "MASK");
+    add_flag(&app, "--no-scale", no_scale_, "leave out the division by sqrt(d_k)");
     add_whole(&app, "--heads", ask_.heads, {1, 1024}, "heads that share the columns; 1 without it");
-    app.add_option("--labels", labels_, "names of the keys (and queries, if as many): \"the cat sat\"")
-        ->type_name("WORDS");
+    add_text(&app, "--labels", labels_, "names of the keys (and queries, if as many): \"the cat sat\"", "WORDS");
   }
 
   void compute(const Common&) override {
     const std::string where = place(app_);
-    const bool given = app_->count("--q") > 0;
-    if (!given && (app_->count("--k") > 0 || app_->count("--v") > 0)) fail("{} --q is missing", where);
-    example_ = !given;
-    ask_.q = parse_matrix(where + " --q", given ? q_ : kQ);
-    ask_.k = app_->count("--k") > 0 ? parse_matrix(where + " --k", k_) : given ? ask_.q : parse_matrix(where, kK);
-    ask_.v = app_->count("--v") > 0 ? parse_matrix(where + " --v", v_) : given ? ask_.k : parse_matrix(where, kV);
+    const bool asked = given(app_, "--q");
+    if (!asked && (given(app_, "--k") || given(app_, "--v"))) fail("{} --q is missing", where);
+    example_ = !asked;
+    ask_.q = parse_matrix(where + " --q", asked ? q_ : kQ);
+    ask_.k = given(app_, "--k") ? parse_matrix(where + " --k", k_) : asked ? ask_.q : parse_matrix(where, kK);
+    ask_.v = given(app_, "--v") ? parse_matrix(where + " --v", v_) : asked ? ask_.k : parse_matrix(where, kV);
     ask_.scaled = !no_scale_;
     check_attention(where, ask_);
-    if (app_->count("--mask") > 0) read_mask(where + " --mask");
+    if (given(app_, "--mask")) read_mask(where + " --mask");
     heads_ = attention_steps(ask_);
     by_kernel_ = attention_by_kernel(ask_);
     name_all(where);

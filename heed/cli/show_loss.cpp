@@ -16,8 +16,7 @@ class LossShow : public Show {
  public:
   void flags(CLI::App& app) override {
     app_ = &app;
-    app.add_option("probabilities", texts_, "what the model gave each right token; 0.7 without them")
-        ->type_name("P...");
+    add_texts(&app, "probabilities", texts_, "what the model gave each right token; 0.7 without them", "P...");
     add_number(&app, "--smoothing", smoothing_, {0, 0.999}, "label smoothing; 0.1 without it");
     add_whole(&app, "--vocabulary", vocabulary_, {2, int64_t{1} << 28}, "tokens in all; 10 without it");
     add_whole(&app, "--padding", padding_, {0, kMostTokens}, "padded positions behind the tokens: they do not count");

@@ -31,9 +31,9 @@ class ParamsShow : public Show {
   }
 
   void compute(const Common&) override {
-    const bool shaped = app_->count("--family") + app_->count("--d-model") + app_->count("--layers") +
-                            app_->count("--heads") + app_->count("--d-ff") + app_->count("--vocabulary") >
-                        0;
+    const auto has = [this](const char* flag) { return given(app_, flag); };
+    const bool shaped = has("--family") || has("--d-model") || has("--layers") || has("--heads") || has("--d-ff") ||
+                        has("--vocabulary");
     if (preset_.empty() && !shaped) preset_ = "base";
     if (!preset_.empty()) config_ = models::preset(preset_);
     if (!family_.empty())
@@ -46,7 +46,7 @@ class ParamsShow : public Show {
       if (heads_ > 0) stack->kv_heads = 0;
       if (d_ff_ > 0) stack->d_ff = d_ff_;
     }
-    if (app_->count("--vocabulary") > 0) config_.vocabulary = config_.source_vocabulary = vocabulary_;
+    if (given(app_, "--vocabulary")) config_.vocabulary = config_.source_vocabulary = vocabulary_;
     const nn::StackConfig& s = config_.main_stack();
     head_size(place(app_), s.d_model, s.heads);
     parts_ = models::parameter_parts(config_);

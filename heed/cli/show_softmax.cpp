@@ -18,7 +18,7 @@ class SoftmaxShow : public Show {
  public:
   void flags(CLI::App& app) override {
     app_ = &app;
-    app.add_option("numbers", texts_, "the numbers; 2.0 1.0 0.1 without them")->type_name("X...");
+    add_texts(&app, "numbers", texts_, "the numbers; 2.0 1.0 0.1 without them", "X...");
     add_number(&app, "--temperature", temperature_, {1e-6, 1e6}, "divides the numbers first; 1 without it");
   }
 

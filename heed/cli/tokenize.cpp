@@ -54,13 +54,13 @@ void run(const Options& o, const Common& common) {
 void add_tokenize(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "tokenize", "text to token ids and back", "heed tokenize MODEL --ids < text.txt");
   const auto o = std::make_shared<Options>();
-  app->add_option("MODEL", o->model, "a model directory")->required();
-  app->add_option("--input", o->input, "a file to read, .gz too; standard input without it")->type_name("F");
-  app->add_option("--output", o->output, "a file to write; standard output without it")->type_name("F");
+  add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
+  add_text(app, "--input", o->input, "a file to read, .gz too; standard input without it", "F");
+  add_text(app, "--output", o->output, "a file to write; standard output without it", "F");
   add_choice(app, "--side", o->side, {"source", "target"}, "whose tokenizer; the source's without it");
-  app->add_flag("--ids", o->ids, "numbers instead of pieces");
-  app->add_flag("--decode", o->decode, "ids in, text out");
-  app->callback([o, &common] { run(*o, common); });
+  add_flag(app, "--ids", o->ids, "numbers instead of pieces");
+  add_flag(app, "--decode", o->decode, "ids in, text out");
+  on_run(app, [o, &common] { run(*o, common); });
 }
 
 }  // namespace heed::cli

@@ -1,6 +1,9 @@
 // heed train: a translator from two text files, by flags or by a config file. Every flag is a key of the config.
 #include <fmt/format.h>
 
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -19,7 +22,6 @@ struct Options {
   std::vector<std::string> set;
   std::map<std::string, std::vector<std::string>> flags;  // as typed, by key
   train::RunOptions run;
-  const CLI::Option* seed = nullptr;  // the one of every command
 };
 
 void add_run_flags(CLI::App* app, Options& o) {
@@ -71,7 +73,7 @@ train::TrainConfig config_of(const Options& o, const Common& common) {
       train::set_field(field, typed->second.back(), field.flag());
     }
   }
-  if (o.seed->count() > 0) config.train.seed = common.seed;
+  if (common.seed_given) config.train.seed = common.seed;
   for (const std::string& assignment : o.set) train::set_config(config, assignment);
   return config;
 }
@@ -134,7 +136,6 @@ void add_train(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "train", "train a model from your own data",
                               "heed train run.toml --set train.max_steps=1000");
   const auto by_file = std::make_shared<Options>(), by_flags = std::make_shared<Options>();
-  by_file->seed = by_flags->seed = parent.get_option("--seed");
   app->add_option("CONFIG", by_file->config_file,
                   "a TOML file; flags as of heed train translate win over it; a model holds its own as train.toml");
   add_run_flags(app, *by_file);

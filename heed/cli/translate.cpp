@@ -23,15 +23,15 @@ struct Options {
 
 // Flags that say nothing together.
 void check_together(const CLI::App* app) {
-  const auto given = [app](const char* flag) { return app->count(flag) > 0; };
+  const auto has = [app](const char* flag) { return given(app, flag); };
   for (const char* flag : {"--temperature", "--top-k", "--top-p"}) {
-    if (given(flag) && !given("--sample")) fail("[translate] {} is about drawing: expected --sample with it", flag);
+    if (has(flag) && !has("--sample")) fail("[translate] {} is about drawing: expected --sample with it", flag);
   }
   for (const char* flag : {"--beam", "--length-penalty"}) {
-    if (given(flag) && given("--sample"))
+    if (has(flag) && has("--sample"))
       fail("[translate] {} with --sample: draws are no search, expected one of them", flag);
   }
-  if (given("--alignment") && given("--ids"))
+  if (has("--alignment") && has("--ids"))
     fail("[translate] --alignment with --ids: words are aligned, and ids are none");
 }
 
@@ -141,28 +141,28 @@ void add_translate(CLI::App& parent, const Common& common) {
   CLI::App* app =
       add_command(parent, "translate", "translate lines of text", "heed translate MODEL --beam 5 < in.txt > out.txt");
   const auto o = std::make_shared<Options>();
-  app->add_option("MODEL", o->model, "a model directory")->required();
-  app->add_option("--input", o->input, "a file to read, .gz too; standard input without it")->type_name("F");
-  app->add_option("--output", o->output, "a file to write; standard output without it")->type_name("F");
+  add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
+  add_text(app, "--input", o->input, "a file to read, .gz too; standard input without it", "F");
+  add_text(app, "--output", o->output, "a file to write; standard output without it", "F");
   add_whole(app, "--beam", o->beam, {1, 256}, "hypotheses that are followed; 5 without it, 1 is greedy");
   add_number(app, "--length-penalty", o->length_penalty, {0, 10}, "score = log p / length^penalty; 1 without it");
   add_whole(app, "--nbest", o->nbest, {1, 256}, "translations of each line");
-  app->add_flag("--score", o->score, "the score behind each translation");
-  app->add_flag("--alignment", o->alignment, "which words belong together: 0-0 1-2 ...");
-  app->add_flag("--sample", o->sample, "draw translations by their probability (--nbest of them)");
+  add_flag(app, "--score", o->score, "the score behind each translation");
+  add_flag(app, "--alignment", o->alignment, "which words belong together: 0-0 1-2 ...");
+  add_flag(app, "--sample", o->sample, "draw translations by their probability (--nbest of them)");
   add_number(app, "--temperature", o->temperature, {1e-6, 1e6}, "of the draws; 1 without it");
   add_whole(app, "--top-k", o->top_k, {0, 1 << 24}, "draw from the k likeliest tokens alone; 0: all");
   add_number(app, "--top-p", o->top_p, {1e-9, 1}, "draw from the fewest tokens that hold this much together");
   add_whole(app, "--max-length", o->max_length, {0, 1 << 20}, "tokens of a translation; 0: by the length of the line");
-  app->add_option("--prefix", o->prefix, "what every translation starts with");
-  app->add_flag("--ids", o->ids, "lines of token ids in and out, without the prefix; no tokenizer is needed");
+  add_text(app, "--prefix", o->prefix, "what every translation starts with");
+  add_flag(app, "--ids", o->ids, "lines of token ids in and out, without the prefix; no tokenizer is needed");
   add_choice(app, "--long", o->long_lines, {"split", "refuse"}, "lines over --max-source tokens: split without it");
   add_whole(app, "--max-source", o->max_source, {2, 1 << 20}, "tokens of a line; 512 without it");
   add_whole(app, "--batch-tokens", o->batch_tokens, {1, 1 << 24}, "that are worked on together");
   add_whole(app, "--window", o->window, {1, 1 << 20}, "lines read ahead");
-  app->callback([app, o, &common] {
+  on_run(app, [app, o, &common] {
     check_together(app);
-    if (app->count("--beam") == 0) o->beam = std::max(o->beam, o->nbest);
+    if (!given(app, "--beam")) o->beam = std::max(o->beam, o->nbest);
     if (o->nbest > o->beam && !o->sample)
       fail("[translate] --nbest {} of a beam of {}: expected at most as many", o->nbest, o->beam);
     run(*o, common);
