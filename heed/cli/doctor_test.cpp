@@ -90,6 +90,7 @@ TEST_F(Program, DoctorReportsEveryCheck) {
 
 // 0 is a seed like any other.
 TEST_F(Program, BenchTrainTakesTheSeedItIsGiven) {
+  if (!kTimed) GTEST_SKIP() << "instrumented: three whole training steps would take minutes";
   const auto first_loss = [&](const std::string& seed) {
     return run_json({"bench", "train", "--preset", "tiny", "--seconds", "0.1", "--seed", seed})["loss"]["first"]
         .get<double>();

@@ -18,6 +18,13 @@
 
 namespace heed::cli {
 
+// Whether times mean anything: sanitizers and debug builds are many times slower.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
+constexpr bool kTimed = false;
+#else
+constexpr bool kTimed = true;
+#endif
+
 namespace fs = std::filesystem;
 using nlohmann::json;
 

@@ -8,12 +8,6 @@
 namespace heed::cli {
 namespace {
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__) || !defined(__OPTIMIZE__)
-constexpr bool kTimed = false;
-#else
-constexpr bool kTimed = true;
-#endif
-
 // From the start of the program to its end, the best of several: another process may have had the CPU.
 TEST_F(Program, AnswersWithinFiftyMilliseconds) {
   if (!kTimed) GTEST_SKIP() << "instrumented";

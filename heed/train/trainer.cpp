@@ -23,6 +23,9 @@ models::ModelConfig model_of(const TrainConfig& config, const RunData& data) {
   return c;
 }
 
+// The sign of a NaN says nothing.
+std::string number_text(double x) { return std::isnan(x) ? "nan" : fmt::format("{}", x); }
+
 }  // namespace
 
 Trainer::Trainer(const TrainConfig& config, const RunData& data, const RunFolder& folder, Observer& observer)
@@ -215,11 +218,12 @@ void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const std::vect
   ++state_.skipped;
   const size_t bad = loss.bad_batch % batches.size();  // the first where none is to blame alone
   const auto next = static_cast<size_t>(epoch_ended_ ? epoch_->size() : state_.batch);
-  const std::string norm_text = std::isfinite(loss.loss) ? fmt::format(" and the gradient's norm {}", norm) : "";
+  const std::string norm_text =
+      std::isfinite(loss.loss) ? fmt::format(" and the gradient's norm {}", number_text(norm)) : "";
   const std::string what =
       fmt::format("step {}, batch {} of {} in epoch {}: the loss is {}{}; its {} sentences begin with {}", state_.step,
-                  next - batches.size() + bad + 1, epoch_->size(), epoch_of_batches_ + 1, loss.loss, norm_text,
-                  batches[bad].size(), text_of(batches[bad][0]));
+                  next - batches.size() + bad + 1, epoch_->size(), epoch_of_batches_ + 1, number_text(loss.loss),
+                  norm_text, batches[bad].size(), text_of(batches[bad][0]));
   if (config_.train.bad_loss == "stop") fail_file("[train] {}: stopped, the last checkpoint is as it was", what);
   observer_.on_message(what + ": skipped");
   constexpr int kMost = 20;
