@@ -107,8 +107,8 @@ class TextStream {
     const int64_t most = config_.max_source - 1;
     if (static_cast<int64_t>(ids.size()) <= most) return {ids};
     if (line.by_ids || config_.long_lines == LongLines::kRefuse) {
-      fail_file("[translate] line {} has {} tokens, expected at most {}{}", lines_begun_ + 1, ids.size(), most,
-                line.by_ids ? ": ids alone do not tell where to split" : "");
+      fail_file("[translate] line {} has {} tokens with its end, expected at most {}{}", lines_begun_ + 1,
+                ids.size() + 1, config_.max_source, line.by_ids ? ": ids alone do not tell where to split" : "");
     }
     return split_source(ids, *t_.tokenizers.source, most);
   }

@@ -100,10 +100,8 @@ int64_t possible_vocabulary(const std::string& message, TokenizerKind kind) {
   if (possible < config.vocabulary) {
     fail("[tokenizer] vocabulary {} is larger than {} allows, expected at most {}", config.vocabulary, side, possible);
   }
-  fail(
-      "[tokenizer] vocabulary {} is too small for the characters of {}, expected at least {} or a lower "
-      "character_coverage",
-      config.vocabulary, side, possible);
+  fail("[tokenizer] vocabulary {} is too small for the characters of {}, expected at least {}", config.vocabulary, side,
+       possible);
 }
 
 // A size that the text fills and that leaves its pieces enough to be learned from.

@@ -264,7 +264,10 @@ bool Trainer::limit_reached() const {
 
 double Trainer::seconds_left() const {
   const TrainConfig::Run& t = config_.train;
-  const double a_step = state_.seconds / static_cast<double>(std::max<int64_t>(1, state_.step));
+  // By the speed of late: a busy hour behind says nothing of the time ahead.
+  const double tokens_of_a_step =
+      static_cast<double>(state_.tokens) / static_cast<double>(std::max<int64_t>(1, state_.step));
+  const double a_step = lately_seconds_ * tokens_of_a_step / static_cast<double>(std::max<int64_t>(1, lately_tokens_));
   double left = INFINITY;
   if (t.max_steps > 0) left = std::min(left, a_step * static_cast<double>(t.max_steps - state_.step));
   if (t.max_epochs > 0 && epoch_) {
