@@ -1,0 +1,207 @@
+#include "heed/text/bpe_tokenizer.h"
+
+#include <array>
+#include <optional>
+#include <unordered_map>
+
+#include "heed/base/error.h"
+#include "heed/io/printable.h"
+#include "heed/text/added_tokens.h"
+#include "heed/text/gpt2_words.h"
+#include "heed/text/merges.h"
+#include "heed/text/unicode.h"
+
+namespace heed::text {
+namespace {
+
+constexpr std::string_view kBlank = "▁";
+
+// GPT-2's alphabet: bytes that print stand for themselves, the others for U+0100, U+0101, ... in order.
+std::array<char32_t, 256> byte_letters() {
+  std::array<char32_t, 256> letters{};
+  char32_t next = 256;
+  for (char32_t b = 0; b < 256; ++b) {
+    const bool prints = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
+    letters[b] = prints ? b : next++;
+  }
+  return letters;
+}
+
+// A piece in that alphabet as bytes; nothing where a letter is none of it.
+std::optional<std::string> bytes_of_letters(std::string_view piece) {
+  static const std::unordered_map<char32_t, char> bytes = [] {
+    std::unordered_map<char32_t, char> map;
+    const std::array<char32_t, 256> letters = byte_letters();
+    for (size_t b = 0; b < 256; ++b) map[letters[b]] = static_cast<char>(b);
+    return map;
+  }();
+  std::string text;
+  for (const char32_t letter : to_code_points(piece)) {
+    const auto found = bytes.find(letter);
+    if (found == bytes.end()) return std::nullopt;
+    text += found->second;
+  }
+  return text;
+}
+
+std::string byte_piece(uint8_t byte) { return fmt::format("<0x{:02X}>", byte); }
+
+class BpeTokenizer final : public Tokenizer {
+ public:
+  BpeTokenizer(BpeParts parts, const std::string& label)
+      : bytes_(parts.alphabet == BpeParts::Alphabet::kBytes),
+        blank_before_text_(parts.blank_before_text),
+        special_(parts.special),
+        written_(std::move(parts.pieces)),
+        added_(parts.added) {
+    for (const AddedToken& token : parts.added) name_added(token, label);
+    for (size_t id = 0; id < written_.size(); ++id) ids_.try_emplace(written_[id], static_cast<int32_t>(id));
+    read_texts();
+    find_letters(label);
+    for (const auto& [left, right] : parts.merges) add_merge(left, right, label);
+  }
+
+  std::vector<int32_t> encode(std::string_view text) const override {
+    const std::string valid = replace_invalid(text);
+    std::vector<int32_t> ids;
+    for (const AddedTokens::Part& part : added_.split(valid)) {
+      if (part.id >= 0) {
+        ids.push_back(part.id);
+      } else {
+        bytes_ ? encode_bytes(part.text, ids) : encode_characters(part.text, ids);
+      }
+    }
+    return ids;
+  }
+
+  std::string decode(std::span<const int32_t> ids) const override {
+    std::string all;
+    for (const int32_t id : ids) all += bytes(id);
+    // The blank that was put before the text.
+    if (blank_before_text_ && all.starts_with(' ')) all.erase(0, 1);
+    return replace_invalid(all);
+  }
+
+  std::string piece(int32_t id) const override {
+    check(id);
+    return written_[static_cast<size_t>(id)];
+  }
+
+  std::string bytes(int32_t id) const override {
+    check(id);
+    return texts_[static_cast<size_t>(id)];
+  }
+
+  int64_t size() const override { return static_cast<int64_t>(written_.size()); }
+  SpecialIds special() const override { return special_; }
+
+ private:
+  void check(int32_t id) const {
+    if (id < 0 || id >= size()) fail("[tokenizer] id {} is outside of the vocabulary of {}", id, size());
+  }
+
+  int32_t id_of(const std::string& piece) const {
+    const auto found = ids_.find(piece);
+    return found == ids_.end() ? -1 : found->second;
+  }
+
+  // Added tokens may lie behind the pieces.
+  void name_added(const AddedToken& token, const std::string& label) {
+    constexpr size_t kMostBehind = 100'000;
+    const auto id = static_cast<size_t>(token.id);
+    if (token.text.empty()) fail_file("[tokenizer] {}: the added token of id {} is empty", label, token.id);
+    if (token.id < 0 || id > written_.size() + kMostBehind) {
+      fail_file("[tokenizer] {}: added token {} has id {}", label, in_quotes(token.text), token.id);
+    }
+    if (id >= written_.size()) written_.resize(id + 1);
+    written_[id] = token.text;
+  }
+
+  // The text of each id.
+  void read_texts() {
+    texts_.resize(written_.size());
+    for (size_t id = 0; id < written_.size(); ++id) {
+      const std::string& piece = written_[id];
+      const AddedToken* added = added_.find(static_cast<int32_t>(id));
+      if (added != nullptr) {
+        texts_[id] = added->special ? "" : piece;
+      } else if (bytes_) {
+        texts_[id] = bytes_of_letters(piece).value_or(piece);
+      } else {
+        texts_[id] = text_of_characters(piece);
+      }
+    }
+  }
+
+  static std::string text_of_characters(const std::string& piece) {
+    if (piece.size() == 6 && piece.starts_with("<0x") && piece.ends_with('>')) {
+      return std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
+    }
+    std::string text = piece;
+    for (size_t at = text.find(kBlank); at != text.npos; at = text.find(kBlank, at + 1))
+      text.replace(at, kBlank.size(), " ");
+    return text;
+  }
+
+  // The ids that merging starts with: one a byte. Without them a text could not be written at all.
+  void find_letters(const std::string& label) {
+    const std::array<char32_t, 256> letters = byte_letters();
+    for (size_t b = 0; b < 256; ++b) {
+      const std::string piece = bytes_ ? to_utf8(std::u32string(1, letters[b])) : byte_piece(static_cast<uint8_t>(b));
+      letters_[b] = id_of(piece);
+      if (letters_[b] < 0) fail_file("[tokenizer] {}: lacks {}, the piece of byte {}", label, in_quotes(piece), b);
+    }
+  }
+
+  void add_merge(const std::string& left, const std::string& right, const std::string& label) {
+    const int32_t a = id_of(left), b = id_of(right), merged = id_of(left + right);
+    if (a < 0 || b < 0 || merged < 0) {
+      fail_file("[tokenizer] {}: the merge of {} and {} is of or into no piece", label, in_quotes(left),
+                in_quotes(right));
+    }
+    merges_.add(a, b, merged);
+  }
+
+  void encode_bytes(std::string_view text, std::vector<int32_t>& ids) const {
+    std::string led;
+    if (blank_before_text_ && !text.starts_with(' ')) led = " " + std::string(text), text = led;
+    for (const std::string_view word : gpt2_words(text)) {
+      std::vector<int32_t> letters;
+      for (const char c : word) letters.push_back(letters_[static_cast<uint8_t>(c)]);
+      const std::vector<int32_t> merged = merges_.apply(letters);
+      ids.insert(ids.end(), merged.begin(), merged.end());
+    }
+  }
+
+  void encode_characters(std::string_view text, std::vector<int32_t>& ids) const {
+    std::string marked = blank_before_text_ ? std::string(kBlank) : "";
+    for (const char c : text) c == ' ' ? void(marked += kBlank) : marked.push_back(c);
+    std::vector<int32_t> letters;
+    for (const char32_t c : to_code_points(marked)) {
+      const std::string character = to_utf8(std::u32string(1, c));
+      if (const int32_t id = id_of(character); id >= 0) {
+        letters.push_back(id);
+      } else {
+        for (const char byte : character) letters.push_back(letters_[static_cast<uint8_t>(byte)]);
+      }
+    }
+    const std::vector<int32_t> merged = merges_.apply(letters);
+    ids.insert(ids.end(), merged.begin(), merged.end());
+  }
+
+  const bool bytes_, blank_before_text_;
+  const SpecialIds special_;
+  std::vector<std::string> written_, texts_;  // by id: as the files write it, and what it stands for
+  AddedTokens added_;
+  std::unordered_map<std::string, int32_t> ids_;
+  std::array<int32_t, 256> letters_{};
+  Merges merges_;
+};
+
+}  // namespace
+
+std::shared_ptr<const Tokenizer> bpe_tokenizer(BpeParts parts, const std::string& label) {
+  return std::make_shared<BpeTokenizer>(std::move(parts), label);
+}
+
+}  // namespace heed::text

@@ -1,0 +1,35 @@
+// Byte-pair encoding as published language models have it: GPT-2's over bytes, LLaMA's over characters.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "heed/text/tokenizer.h"
+
+namespace heed::text {
+
+// A text that stands for one id wherever it appears, before anything is cut or merged: "<|endoftext|>".
+struct AddedToken {
+  std::string text;
+  int32_t id = 0;
+  bool special = false;  // stands for no text: leaves no trace when ids are decoded
+};
+
+struct BpeParts {
+  enum class Alphabet {
+    kBytes,       // GPT-2: words by its pattern, bytes as the letters of its own alphabet ("Ġthe" is " the")
+    kCharacters,  // LLaMA: "▁" for blanks, characters that are no piece as bytes "<0x0A>"
+  } alphabet = Alphabet::kBytes;
+  std::vector<std::string> pieces;                          // by id, as the files write them
+  std::vector<std::pair<std::string, std::string>> merges;  // the strongest first
+  std::vector<AddedToken> added;
+  bool blank_before_text = false;  // a text starts as if a blank stood before it
+  SpecialIds special = {-1, -1, -1};
+};
+
+// Merges of what is no piece, added tokens without an id and the like are errors that begin with `label`.
+std::shared_ptr<const Tokenizer> bpe_tokenizer(BpeParts parts, const std::string& label);
+
+}  // namespace heed::text

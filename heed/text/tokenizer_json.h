@@ -1,0 +1,14 @@
+// Hugging Face's tokenizer.json, and GPT-2's vocab.json with merges.txt.
+#pragma once
+
+#include <string>
+
+#include "heed/text/bpe_tokenizer.h"
+
+namespace heed::text {
+
+// What heed does not do (other kinds of models, normalizers, words) is refused by its name.
+BpeParts parse_tokenizer_json(const std::string& json, const std::string& label);
+BpeParts parse_gpt2_files(const std::string& vocab_json, const std::string& merges, const std::string& label);
+
+}  // namespace heed::text
