@@ -10,6 +10,7 @@
 #include "heed/base/error.h"
 #include "heed/io/atomic_file.h"
 #include "heed/models/parameter_count.h"
+#include "heed/train/checkpoint.h"
 #include "heed/train/run_folder.h"
 
 namespace heed::train {

@@ -7,7 +7,7 @@
 
 #include "heed/train/config.h"
 #include "heed/train/observer.h"
-#include "heed/train/trainer.h"
+#include "heed/train/translator_learner.h"
 
 namespace heed::train {
 

@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 // How long the rest will take, by a few steps that change nothing.
 Forecast forecast(Trainer& trainer, const TrainConfig& config, const RunData& data) {
   Forecast f;
-  f.parameters = trainer.model().parameters.count();
+  f.parameters = trainer.learner().parameters().count();
   f.pairs = data.train.size();
   f.source_tokens = data.train.source_tokens(), f.target_tokens = data.train.target_tokens();
   f.tokens_per_second = trainer.measure_speed();
@@ -65,7 +65,8 @@ void verify(const Trainer& trainer, const TrainConfig& config, const RunData& da
   const File file{folder.training() + "/verify.safetensors"};
   trainer.write_checkpoint_to(file.path);
   Observer silent;
-  Trainer straight(config, data, folder, silent), resumed(config, data, folder, silent);
+  const auto fresh = [&] { return std::make_unique<TranslatorLearner>(config, data); };
+  Trainer straight(config, fresh(), folder, silent), resumed(config, fresh(), folder, silent);
   straight.resume_from(file.path);
   const int64_t half = std::clamp<int64_t>(straight.steps_of_an_epoch() / 2 + 1, 5, 25);
   const auto go = [&](Trainer& run) {
@@ -112,7 +113,7 @@ RunResult run_training(TrainConfig config, const RunOptions& options, Observer& 
   }
   const RunData data = open_data(config);
   const RunFolder folder{paths.model};
-  Trainer trainer(config, data, folder, observer);
+  Trainer trainer(config, std::make_unique<TranslatorLearner>(config, data), folder, observer);
   if (options.resume && trainer.resume())
     observer.on_message(fmt::format("resumed after step {}", trainer.state().step));
   if (started) started(config, forecast(trainer, config, data));

@@ -16,6 +16,7 @@
 #include "heed/data/test_tokenizer.h"
 #include "heed/io/test_files.h"
 #include "heed/train/trainer.h"
+#include "heed/train/translator_learner.h"
 
 namespace heed::train {
 
@@ -92,7 +93,9 @@ class TinyRun : public testing::Test {
     return {folder_.file(name)};
   }
 
-  Trainer trainer(const std::string& name = "model") { return Trainer(config_, data_, model(name), listener_); }
+  Trainer trainer(const std::string& name = "model") {
+    return Trainer(config_, std::make_unique<TranslatorLearner>(config_, data_), model(name), listener_);
+  }
 
   static bool never() { return false; }
   // As should_stop(): after so many calls.
@@ -113,6 +116,10 @@ class TinyRun : public testing::Test {
   RunData data_;
   Listener listener_;
 };
+
+inline const models::EncoderDecoder& model_of(const Trainer& trainer) {
+  return static_cast<const TranslatorLearner&>(trainer.learner()).model();
+}
 
 // All numbers of a run, as bytes.
 inline std::string bits_of(const Trainer& trainer) {

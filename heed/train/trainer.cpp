@@ -9,43 +9,36 @@
 #include "heed/base/error.h"
 #include "heed/base/threads.h"
 #include "heed/io/printable.h"
-#include "heed/train/pair_batch.h"
+#include "heed/kernels/gemm.h"
 
 namespace heed::train {
 namespace {
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-models::ModelConfig model_of(const TrainConfig& config, const RunData& data) {
-  models::ModelConfig c = model_config(config, data.tokenizers.source->size(), data.tokenizers.target->size());
-  const text::SpecialIds ids = data.tokenizers.target->special();
-  c.tokens = {ids.pad, ids.eos, ids.unk, ids.pad};
-  return c;
-}
-
 // The sign of a NaN says nothing.
 std::string number_text(double x) { return std::isnan(x) ? "nan" : fmt::format("{}", x); }
 
 }  // namespace
 
-Trainer::Trainer(const TrainConfig& config, const RunData& data, const RunFolder& folder, Observer& observer)
+Trainer::Trainer(const TrainConfig& config, std::unique_ptr<Learner> learner, const RunFolder& folder,
+                 Observer& observer)
     : config_(config),
-      data_(data),
+      learner_(std::move(learner)),
       folder_(folder),
       observer_(observer),
-      model_(model_of(config, data), static_cast<uint64_t>(config.train.seed)),
-      optimizer_(model_.parameters, optimizer_config(config)),
+      optimizer_(learner_->parameters(), optimizer_config(config)),
       schedule_(schedule_of(config)),
       log_(folder.model) {
   if (config_.train.average_decay > 0) {
-    average_ = Buffer(model_.parameters.arena_size());
-    std::memcpy(average_.data(), model_.parameters.values(),
-                static_cast<size_t>(model_.parameters.arena_size()) * sizeof(float));
+    average_ = Buffer(learner_->parameters().arena_size());
+    std::memcpy(average_.data(), learner_->parameters().values(),
+                static_cast<size_t>(learner_->parameters().arena_size()) * sizeof(float));
   }
 }
 
 RunArrays Trainer::arrays() const {
-  return {model_.parameters.arena_size(), model_.parameters.values(), optimizer_.moments(),
+  return {learner_->parameters().arena_size(), learner_->parameters().values(), optimizer_.moments(),
           average_ ? average_.data() : nullptr};
 }
 
@@ -73,8 +66,8 @@ bool Trainer::resume() {
 }
 
 void Trainer::resume_from(const std::string& checkpoint) {
-  state_ = read_checkpoint(checkpoint, arrays(), data_.identity);
-  const int64_t batches = batches_of(state_.epoch).size();
+  state_ = read_checkpoint(checkpoint, arrays(), learner_->identity());
+  const int64_t batches = learner_->batches(state_.epoch);
   if (state_.batch >= batches) {
     fail_file("[checkpoint] '{}': its next batch is {} of epoch {}, expected below {}", checkpoint, state_.batch,
               state_.epoch, batches);
@@ -110,7 +103,7 @@ Ended Trainer::run(const std::function<bool()>& should_stop) {
 
 void Trainer::step() {
   const double start = now();
-  const std::vector<std::vector<uint32_t>> batches = next_batches();
+  const StepBatches batches = last_ = next_batches();
   const double learning_rate = train::learning_rate(schedule_, state_.step + 1);
   const StepLoss loss = forward_backward(batches);
   const double norm = std::isfinite(loss.loss) ? optimizer_.step(learning_rate) : NAN;
@@ -127,76 +120,57 @@ void Trainer::step() {
   report(loss, learning_rate, norm, seconds);
 }
 
-Trainer::StepLoss Trainer::forward_backward(const std::vector<std::vector<uint32_t>>& batches) {
+Trainer::StepLoss Trainer::forward_backward(const StepBatches& batches) {
   const PrecisionScope precision(config_.train.precision == "bf16" ? Precision::kBf16 : Precision::kF32);
   const nn::Context context{.training = true,
                             .seed = static_cast<uint64_t>(config_.train.seed),
                             .step = static_cast<uint64_t>(state_.step),
                             .trace = nullptr};
+  learner_->batches(batches.epoch);
   StepLoss total;
-  for (const auto& sentences : batches) {
-    for (const uint32_t i : sentences)
-      total.rows += data_.train.target_length(i), total.tokens += data_.train.source_length(i);
+  for (int64_t i = batches.first; i < batches.last; ++i) {
+    const BatchSize size = learner_->size_of(i);
+    total.rows += size.rows, total.tokens += size.tokens;
   }
-  total.tokens += total.rows;
+  const LossArgs args{.smoothing = static_cast<float>(config_.train.smoothing),
+                      .scale = 1.0f / static_cast<float>(total.rows)};
+  total.bad_batch = batches.first;
   uint32_t first_id = 0;
-  for (const auto& sentences : batches) {
-    const models::PairBatch batch = pair_batch(data_.train, sentences, model_.config.tokens.start, first_id);
-    const LossArgs args{.smoothing = static_cast<float>(config_.train.smoothing),
-                        .scale = 1.0f / static_cast<float>(total.rows)};
-    const LossResult result = model_.loss(batch, args, context);
-    result.loss.backward();
-    total.loss += double{result.loss.item()};
+  for (int64_t i = batches.first; i < batches.last; ++i) {
+    const BatchLoss one = learner_->learn(i, args, context, first_id);
+    total.loss += one.loss, total.nll += one.nll;
     if (std::isfinite(total.loss)) ++total.bad_batch;
-    total.nll += result.nll;
-    first_id += static_cast<uint32_t>(sentences.size());
+    first_id += learner_->size_of(i).sequences;
   }
+  if (total.bad_batch == batches.last) total.bad_batch = batches.first;  // none is to blame alone
   return total;
 }
 
-// The sentences of one step, and the place in the data moved on behind them.
-std::vector<std::vector<uint32_t>> Trainer::next_batches() {
-  std::vector<std::vector<uint32_t>> batches;
-  epoch_ended_ = false;
-  while (static_cast<int64_t>(batches.size()) < config_.train.accumulate) {
-    const std::span<const uint32_t> sentences = batches_of(state_.epoch).batch(state_.batch);
-    batches.emplace_back(sentences.begin(), sentences.end());
-    if (++state_.batch == epoch_->size()) {
-      ++state_.epoch;
-      state_.batch = 0;
-      epoch_ended_ = true;
-      break;  // a step never holds sentences of two epochs
-    }
-  }
+// The batches of one step, and the place in the data moved on behind them. A step never holds those of two epochs.
+Trainer::StepBatches Trainer::next_batches() {
+  const int64_t all = learner_->batches(state_.epoch);
+  const StepBatches batches{state_.epoch, state_.batch, std::min(all, state_.batch + config_.train.accumulate)};
+  epoch_ended_ = batches.last == all;
+  state_.batch = epoch_ended_ ? 0 : batches.last;
+  state_.epoch += epoch_ended_;
   return batches;
 }
 
-const data::EpochBatches& Trainer::batches_of(int64_t epoch) {
-  if (epoch_of_batches_ != epoch) {
-    const data::BatchConfig how{.tokens = config_.train.batch_tokens,
-                                .seed = static_cast<uint64_t>(config_.train.seed)};
-    epoch_ = std::make_unique<data::EpochBatches>(data_.train, how, epoch);
-    epoch_of_batches_ = epoch;
-  }
-  return *epoch_;
-}
-
 int64_t Trainer::steps_of_an_epoch() {
-  const int64_t n = batches_of(state_.epoch).size(), k = config_.train.accumulate;
+  const int64_t n = learner_->batches(state_.epoch), k = config_.train.accumulate;
   return (n + k - 1) / k;
 }
 
 double Trainer::measure_speed() {
   constexpr double kSeconds = 1.5;
-  const data::EpochBatches& batches = batches_of(state_.epoch);
+  const int64_t batches = learner_->batches(state_.epoch);
   const double start = now();
   double measured_from = start;
   int64_t tokens = 0;
-  for (int64_t i = 0; i < 2 || (i < batches.size() && now() - start < kSeconds); ++i) {
-    const std::span<const uint32_t> sentences = batches.batch(i % batches.size());
+  for (int64_t i = 0; i < 2 || (i < batches && now() - start < kSeconds); ++i) {
     if (i == 1) measured_from = now(), tokens = 0;  // the first one warms up
-    tokens += forward_backward({{sentences.begin(), sentences.end()}}).tokens;
-    model_.parameters.clear_gradients();
+    tokens += forward_backward({state_.epoch, i % batches, i % batches + 1}).tokens;
+    learner_->parameters().clear_gradients();
   }
   return static_cast<double>(tokens) / (now() - measured_from);
 }
@@ -206,24 +180,22 @@ void Trainer::update_average() {
   // Young averages follow closely: the start should not weigh for ever.
   const double grown = static_cast<double>(state_.step + 1) / static_cast<double>(state_.step + 10);
   const auto keep = static_cast<float>(std::min(config_.train.average_decay, grown));
-  const float* weights = model_.parameters.values();
+  const float* weights = learner_->parameters().values();
   float* average = average_.data();
-  parallel_for(model_.parameters.arena_size(), 1 << 16, [&](int64_t begin, int64_t end) {
+  parallel_for(learner_->parameters().arena_size(), 1 << 16, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) average[i] = keep * average[i] + (1 - keep) * weights[i];
   });
 }
 
-void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const std::vector<std::vector<uint32_t>>& batches) {
-  model_.parameters.clear_gradients();
+void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const StepBatches& batches) {
+  learner_->parameters().clear_gradients();
   ++state_.skipped;
-  const size_t bad = loss.bad_batch % batches.size();  // the first where none is to blame alone
-  const auto next = static_cast<size_t>(epoch_ended_ ? epoch_->size() : state_.batch);
   const std::string norm_text =
       std::isfinite(loss.loss) ? fmt::format(" and the gradient's norm {}", number_text(norm)) : "";
   const std::string what =
       fmt::format("step {}, batch {} of {} in epoch {}: the loss is {}{}; its {} sentences begin with {}", state_.step,
-                  next - batches.size() + bad + 1, epoch_->size(), epoch_of_batches_ + 1, number_text(loss.loss),
-                  norm_text, batches[bad].size(), text_of(batches[bad][0]));
+                  loss.bad_batch + 1, learner_->batches(batches.epoch), batches.epoch + 1, number_text(loss.loss),
+                  norm_text, learner_->size_of(loss.bad_batch).sequences, learner_->begin_of(loss.bad_batch));
   if (config_.train.bad_loss == "stop") fail_file("[train] {}: stopped, the last checkpoint is as it was", what);
   observer_.on_message(what + ": skipped");
   constexpr int kMost = 20;
@@ -235,18 +207,11 @@ void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const std::vect
   }
 }
 
-// Both sides of a pair of the data, shortened.
-std::string Trainer::text_of(uint32_t sentence) const {
-  return fmt::format("{} = {}", in_quotes(data_.tokenizers.source->decode(data_.train.source(sentence))),
-                     in_quotes(data_.tokenizers.target->decode(data_.train.target(sentence))));
-}
-
 // Where no number of steps is given: with the end of an epoch, of small data with that of every second, third, ...
 bool Trainer::due(int64_t every) const {
   if (every > 0) return state_.step % every == 0;
   constexpr int64_t kStepsBetween = 100;
-  const int64_t larger_side = std::max(data_.train.source_tokens(), data_.train.target_tokens());
-  const int64_t steps = std::max<int64_t>(1, larger_side / (config_.train.batch_tokens * config_.train.accumulate));
+  const int64_t steps = std::max<int64_t>(1, learner_->usual_batches() / config_.train.accumulate);
   return epoch_ended_ && state_.epoch % ((kStepsBetween + steps - 1) / steps) == 0;
 }
 
@@ -270,9 +235,10 @@ double Trainer::seconds_left() const {
   const double a_step = lately_seconds_ * tokens_of_a_step / static_cast<double>(std::max<int64_t>(1, lately_tokens_));
   double left = INFINITY;
   if (t.max_steps > 0) left = std::min(left, a_step * static_cast<double>(t.max_steps - state_.step));
-  if (t.max_epochs > 0 && epoch_) {
-    const double steps = static_cast<double>(epoch_->size()) / static_cast<double>(t.accumulate);
-    const double done = static_cast<double>(state_.batch) / static_cast<double>(epoch_->size());
+  if (t.max_epochs > 0) {
+    const auto batches = static_cast<double>(learner_->batches(last_.epoch));
+    const double steps = batches / static_cast<double>(t.accumulate);
+    const double done = static_cast<double>(state_.batch) / batches;
     left = std::min(left, a_step * steps * (static_cast<double>(t.max_epochs - state_.epoch) - done));
   }
   if (t.max_minutes > 0) left = std::min(left, 60 * t.max_minutes - state_.seconds);
@@ -286,8 +252,8 @@ void Trainer::report(const StepLoss& loss, double learning_rate, double norm, do
   if (lately_seconds_ > 2 * kLately) lately_seconds_ /= 2, lately_tokens_ /= 2;
   StepReport r;
   r.step = state_.step;
-  r.epoch = epoch_of_batches_, r.batches = epoch_->size();
-  r.batch = epoch_ended_ ? epoch_->size() : state_.batch;
+  r.epoch = last_.epoch, r.batches = learner_->batches(last_.epoch);
+  r.batch = last_.last;
   r.loss = loss.loss;
   r.perplexity = std::exp(loss.nll / static_cast<double>(loss.rows));
   r.learning_rate = learning_rate, r.gradient_norm = norm;

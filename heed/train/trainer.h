@@ -1,4 +1,4 @@
-// The training loop of a translator. One step is: next batch, loss, backward, clip, update, log; now and then validate
+// The training loop. One step is: next batch, loss, backward, clip, update, log; now and then validate
 // and save. Its state is a step, a place in the data and the numbers of the model, so that a run that was stopped at any
 // instant goes on to the same bits.
 #pragma once
@@ -9,26 +9,16 @@
 #include <string>
 #include <vector>
 
-#include "heed/data/batches.h"
-#include "heed/data/pair_store.h"
-#include "heed/models/encoder_decoder.h"
-#include "heed/text/tokenizer.h"
 #include "heed/train/checkpoint.h"
 #include "heed/train/config.h"
+#include "heed/train/learner.h"
 #include "heed/train/metrics_log.h"
 #include "heed/train/observer.h"
+#include "heed/train/optimizer.h"
+#include "heed/train/schedule.h"
 #include "heed/train/tensorboard.h"
 
 namespace heed::train {
-
-// What a run reads: made by prepare_run from the files of the config.
-struct RunData {
-  data::PairStore train;
-  std::optional<data::PairStore> valid;
-  std::vector<std::string> valid_source, valid_target;  // the text of the first sentences
-  text::TokenizerPair tokenizers;
-  std::string identity;  // of the config and the data: must be the same on resume
-};
 
 struct RunFolder {
   std::string model;  // the model directory
@@ -39,7 +29,7 @@ enum class Ended { kLimit, kPatience, kAsked };
 
 class Trainer {
  public:
-  Trainer(const TrainConfig& config, const RunData& data, const RunFolder& folder, Observer& observer);
+  Trainer(const TrainConfig& config, std::unique_ptr<Learner> learner, const RunFolder& folder, Observer& observer);
 
   // From the newest whole checkpoint of the folder; those that are damaged are named. False where there is none at all.
   bool resume();
@@ -58,26 +48,27 @@ class Trainer {
   int64_t steps_of_an_epoch();
 
   const RunState& state() const { return state_; }
-  const models::EncoderDecoder& model() const { return model_; }
+  const Learner& learner() const { return *learner_; }
   RunArrays arrays() const;
 
  private:
   struct StepLoss {
     double loss = 0, nll = 0;
     int64_t rows = 0, tokens = 0;
-    size_t bad_batch = 0;  // of the step, the first whose loss is no number
+    int64_t bad_batch = 0;  // of the epoch, the first whose loss is no number
   };
-  StepLoss forward_backward(const std::vector<std::vector<uint32_t>>& batches);
-  std::vector<std::vector<uint32_t>> next_batches();
-  const data::EpochBatches& batches_of(int64_t epoch);
+  // Batches [first, last) of an epoch: those of a step.
+  struct StepBatches {
+    int64_t epoch, first, last;
+  };
+  StepLoss forward_backward(const StepBatches& batches);
+  StepBatches next_batches();
   void update_average();
   void report(const StepLoss& loss, double learning_rate, double norm, double seconds);
-  void refuse_bad_loss(const StepLoss& loss, double norm, const std::vector<std::vector<uint32_t>>& batches);
-  std::string text_of(uint32_t sentence) const;
+  void refuse_bad_loss(const StepLoss& loss, double norm, const StepBatches& batches);
   // One that is not due, at a limit, may find the best model, but patience does not count it.
   enum class Why { kDue, kLimit };
   void validate(Why why);
-  void measure(ValidationReport& report);
   void keep_best(ValidationReport& report, Why why);
   void remove_old_checkpoints();
   bool limit_reached() const;
@@ -90,18 +81,16 @@ class Trainer {
   void publish();                                                  // what the model holds now, into the model directory
 
   const TrainConfig config_;
-  const RunData& data_;
+  const std::unique_ptr<Learner> learner_;
   const RunFolder folder_;
   Observer& observer_;
-  models::EncoderDecoder model_;
   Optimizer optimizer_;
   Schedule schedule_;
   Buffer average_;
   RunState state_;
-  std::unique_ptr<data::EpochBatches> epoch_;
-  int64_t epoch_of_batches_ = -1;
-  bool epoch_ended_ = false;  // with the step just done
-  int bad_steps_ = 0;         // on end, whose loss was no number
+  StepBatches last_{0, 0, 0};  // of the step just done
+  bool epoch_ended_ = false;   // with the step just done
+  int bad_steps_ = 0;          // on end, whose loss was no number
   double lately_seconds_ = 0;
   int64_t lately_tokens_ = 0;
   MetricsLog log_;

@@ -6,13 +6,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "heed/decode/alignment.h"
-#include "heed/models/directory.h"
-#include "heed/tasks/translator.h"
-#include "heed/train/bleu.h"
-#include "heed/train/chrf.h"
 #include "heed/train/trainer.h"
-#include "heed/train/validation.h"
 
 namespace heed::train {
 namespace {
@@ -32,35 +26,19 @@ std::string mean_text(const std::vector<CheckpointFile>& all, int64_t wanted) {
 }  // namespace
 
 void Trainer::validate(Why why) {
-  if (!data_.valid) return;
+  if (!learner_->validates()) return;
   ValidationReport r;
   r.step = state_.validated_step = state_.step, r.epoch = state_.epoch;
   with_published_weights([&] {
-    measure(r);
+    const double start = now();
+    learner_->measure(r);
+    r.seconds = now() - start;
     keep_best(r, why);
   });
   log_.add(r);
   if (events_) events_->add(r);
   log_.draw_curves();
   observer_.on_validation(r);
-}
-
-void Trainer::measure(ValidationReport& r) {
-  const double start = now();
-  r.loss = validation_loss(model_, *data_.valid, 2 * config_.train.batch_tokens);
-  r.perplexity = std::exp(r.loss);
-  if (!data_.valid_source.empty()) {
-    tasks::TranslateConfig how;
-    how.stream.search.beam = config_.valid.beam;
-    const std::vector<std::string> lines = tasks::translate({model_, data_.tokenizers}, data_.valid_source, how);
-    r.bleu = corpus_bleu(lines, data_.valid_target,
-                         {.tokens = bleu_tokens(config_.valid.bleu_tokens), .lowercase = config_.valid.lowercase})
-                 .score;
-    r.chrf = corpus_chrf(lines, data_.valid_target, {.lowercase = config_.valid.lowercase});
-    const size_t shown = std::min(lines.size(), static_cast<size_t>(config_.valid.samples));
-    for (size_t i = 0; i < shown; ++i) r.samples.push_back({data_.valid_source[i], data_.valid_target[i], lines[i]});
-  }
-  r.seconds = now() - start;
 }
 
 // The best model is the one with the best score; among those that cannot translate yet, and equal ones, the one with the
@@ -88,40 +66,30 @@ void Trainer::keep_best(ValidationReport& r, Why why) {
 }
 
 void Trainer::with_weights(const float* weights, const std::function<void()>& body) {
-  const int64_t n = model_.parameters.arena_size();
-  const std::vector<float> own(model_.parameters.values(), model_.parameters.values() + n);
-  std::copy_n(weights, n, model_.parameters.values());
+  const int64_t n = learner_->parameters().arena_size();
+  const std::vector<float> own(learner_->parameters().values(), learner_->parameters().values() + n);
+  std::copy_n(weights, n, learner_->parameters().values());
   body();
-  std::copy(own.begin(), own.end(), model_.parameters.values());
+  std::copy(own.begin(), own.end(), learner_->parameters().values());
 }
 
 void Trainer::with_published_weights(const std::function<void()>& body) {
   average_ ? with_weights(average_.data(), body) : body();
 }
 
-void Trainer::publish() {
-  constexpr int64_t kPairs = 40;
-  const data::PairStore& store = data_.valid ? *data_.valid : data_.train;
-  std::vector<decode::IdPair> pairs;
-  for (int64_t i = 0; i < std::min(kPairs, store.size()); ++i) {
-    const auto source = store.source(i), target = store.target(i);
-    pairs.push_back({{source.begin(), source.end()}, {target.begin(), target.end()}});
-  }
-  model_.config.alignment = decode::best_alignment_head(model_, pairs);
-  models::save_translator(folder_.model, model_);
-}
+void Trainer::publish() { learner_->publish(folder_.model); }
 
 void Trainer::save(CheckpointKind kind) {
   state_.metrics_bytes = log_.bytes();
   const std::string path = checkpoint_path(folder_.training(), state_.step, kind);
-  write_checkpoint(path, state_, arrays(), data_.identity);
+  write_checkpoint(path, state_, arrays(), learner_->identity());
   remove_old_checkpoints();
   log_.draw_curves();
   observer_.on_saved(state_.step, path);
 }
 
 void Trainer::write_checkpoint_to(const std::string& path) const {
-  write_checkpoint(path, state_, arrays(), data_.identity);
+  write_checkpoint(path, state_, arrays(), learner_->identity());
 }
 
 void Trainer::remove_old_checkpoints() {
@@ -145,7 +113,7 @@ void Trainer::finish() {
   all.resize(std::min(all.size(), static_cast<size_t>(last)));
   observer_.on_message(fmt::format("the model is {}", mean_text(all, last)));
   if (all.empty()) return with_published_weights([&] { publish(); });
-  std::vector<double> sum(static_cast<size_t>(model_.parameters.arena_size()));
+  std::vector<double> sum(static_cast<size_t>(learner_->parameters().arena_size()));
   for (const CheckpointFile& file : all) add_checkpoint_weights(file.path, sum);
   std::vector<float> mean(sum.size());
   for (size_t i = 0; i < sum.size(); ++i) mean[i] = static_cast<float>(sum[i] / static_cast<double>(all.size()));

@@ -23,7 +23,7 @@ TEST_F(TrainerTest, AccumulatedBatchesAreOneBatchOfTheirUnion) {
     accumulating.step();
     // The same by hand.
     const Trainer fresh = trainer();
-    const models::EncoderDecoder& model = fresh.model();
+    const models::EncoderDecoder& model = model_of(fresh);
     const data::EpochBatches epoch(data_.train, {.tokens = config_.train.batch_tokens, .seed = 1}, 0);
     std::vector<uint32_t> all;
     for (int64_t i = 0; i < k; ++i) {
@@ -180,7 +180,7 @@ TEST_F(TrainerTest, TheBatchOfABadLossIsNamed) {
   std::erase_if(letters[1], [&](int32_t id) { return std::count(letters[0].begin(), letters[0].end(), id) > 0; });
   ASSERT_FALSE(letters[1].empty());
   Trainer run = trainer();
-  const Tensor& table = run.model().source_embedding.table;
+  const Tensor& table = model_of(run).source_embedding.table;
   table.data()[letters[1][0] * config_.model.d_model] = kNaN;
   run.step();
   ASSERT_EQ(listener_.messages.size(), 1u);
@@ -245,7 +245,7 @@ TEST_F(TrainerTest, TheMovingAverageFollowsTheWeights) {
 // Writes these weights as a model of the run would be.
 void save_weights(const Trainer& like, const std::vector<float>& weights, const std::string& folder) {
   std::copy(weights.begin(), weights.end(), like.arrays().weights);
-  models::save_translator(folder, like.model());
+  models::save_translator(folder, model_of(like));
 }
 
 TEST_F(TrainerTest, TheMovingAverageIsTheModel) {
@@ -329,7 +329,7 @@ TEST_F(TrainerTest, TheBestOneIsTheModel) {
   Trainer best = trainer();
   best.resume_from(checkpoint_path(model("model").training(), end.best_step, CheckpointKind::kRegular));
   const RunFolder expected = model("expected");
-  models::save_translator(expected.model, best.model());
+  models::save_translator(expected.model, model_of(best));
   EXPECT_TRUE(content_of(model("model").model + "/model.safetensors") ==
               content_of(expected.model + "/model.safetensors"));
 }
