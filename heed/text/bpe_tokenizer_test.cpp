@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <numeric>
+#include <array>
+#include <nlohmann/json.hpp>
 
 #include "heed/base/random.h"
 #include "heed/io/test_files.h"
@@ -63,7 +64,7 @@ TEST(Gpt2Words, AsItsPatternCuts) {
     return all;
   };
   EXPECT_EQ(cut("Hello world"), "[Hello][ world]");
-  EXPECT_EQ(cut("we've it's I'm 'tis"), "[we]['ve][ it]['s][ I]['m]['t][is]");
+  EXPECT_EQ(cut("we've it's I'm 'tis"), "[we]['ve][ it]['s][ I]['m][ '][tis]");
   EXPECT_EQ(cut("a  b   c"), "[a][ ][ b][  ][ c]");
   EXPECT_EQ(cut("a \n b"), "[a][ \n][ b]");
   EXPECT_EQ(cut("end  "), "[end][  ]");
@@ -154,9 +155,8 @@ TEST(BpeTokenizer, WhatHeedDoesNotDoIsRefusedByName) {
 
 TEST(BpeTokenizer, Gpt2FilesAreTheSame) {
   const BpeParts whole = parse_tokenizer_json(byte_level_json(), "t.json");
-  const std::string json = byte_level_json();
-  const size_t begin = json.find("{", json.find("\"vocab\"")), end = json.find("}", begin) + 1;
-  const BpeParts parts = parse_gpt2_files(json.substr(begin, end - begin), "#version: 0.2\nt h\nth e\nĠ the\n", "gpt2");
+  const std::string vocabulary = nlohmann::json::parse(byte_level_json())["model"]["vocab"].dump();
+  const BpeParts parts = parse_gpt2_files(vocabulary, "#version: 0.2\nt h\nth e\nĠ the\n", "gpt2");
   EXPECT_EQ(parts.pieces, whole.pieces);
   EXPECT_EQ(parts.merges, whole.merges);
 }
