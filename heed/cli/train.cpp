@@ -1,4 +1,5 @@
-// heed train: a translator from two text files, by flags or by a config file. Every flag is a key of the config.
+// heed train: a translator from two text files or a language model from any text, by flags or by a config file. Every flag
+// is a key of the config.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -18,7 +19,7 @@ namespace heed::cli {
 namespace {
 
 struct Options {
-  std::string config_file;
+  std::string task = "translate", config_file;
   std::vector<std::string> set;
   std::map<std::string, std::vector<std::string>> flags;  // as typed, by key
   train::RunOptions run;
@@ -51,19 +52,40 @@ CLI::Option* add_field(CLI::App* app, const train::ConfigField& field, Options& 
   return option;
 }
 
-// Beside a config file they are not listed: the help of the kind does that.
-void add_config_flags(CLI::App* app, Options& o, bool listed) {
-  train::TrainConfig defaults;
+void add_config_flags(CLI::App* app, Options& o) {
+  train::TrainConfig defaults = train::default_config(o.task);
   for (const train::ConfigField& field : train::config_fields(defaults)) {
-    if (field.flag() == "--seed") continue;  // everywhere
-    CLI::Option* option = add_field(app, field, o);
-    if (!listed) option->group("");
+    if (field.flag() == "--seed" || field.flag() == "--task") continue;  // everywhere, and nowhere
+    add_field(app, field, o);
+  }
+}
+
+// Beside a config file, which names its task only once it is read, they are those of every task, and not listed: the help
+// of the kinds does that. A flag of two tasks is one.
+void add_all_config_flags(CLI::App* app, Options& o) {
+  for (const std::string& task : train::task_names()) {
+    train::TrainConfig defaults = train::default_config(task);
+    for (const train::ConfigField& field : train::config_fields(defaults)) {
+      if (field.flag() == "--seed" || field.flag() == "--task" || o.flags.count(field.key) > 0) continue;
+      add_field(app, field, o)->group("");
+    }
+  }
+}
+
+void refuse_flags_of_others(const Options& o, train::TrainConfig& config) {
+  std::map<std::string, bool> known;
+  for (const train::ConfigField& field : train::config_fields(config)) known[field.key] = true;
+  for (const auto& [key, values] : o.flags) {
+    if (values.empty() || known.count(key) > 0) continue;
+    fail("[train] {} is a flag of the task '{}', and '{}' is of '{}'", train::ConfigField{key.c_str(), {}, ""}.flag(),
+         train::tasks_with(key), o.config_file, config.task);
   }
 }
 
 train::TrainConfig config_of(const Options& o, const Common& common) {
-  train::TrainConfig config;
+  train::TrainConfig config = train::default_config(o.task);
   if (!o.config_file.empty()) train::read_config_file(config, o.config_file);
+  refuse_flags_of_others(o, config);
   for (const train::ConfigField& field : train::config_fields(config)) {
     const auto typed = o.flags.find(field.key);
     if (typed == o.flags.end() || typed->second.empty()) continue;
@@ -126,8 +148,20 @@ void refuse_early_flags(const CLI::App* app) {
 // A kind that is spelled wrong looks like a config file that is not there.
 void refuse_unknown_kind(const CLI::App* app, const std::string& typed) {
   if (typed.find_first_of("./") != std::string::npos || std::filesystem::exists(typed)) return;
-  const std::string near = nearest(typed, {"translate"});
+  const std::string near = nearest(typed, train::task_names());
   if (!near.empty()) fail("{} unknown kind '{}': did you mean '{}'?", place(app), typed, near);
+}
+
+void add_kind(CLI::App* train, const Common& common, const char* task, const char* summary, const char* example) {
+  const auto options = std::make_shared<Options>();
+  options->task = task;
+  CLI::App* app = add_command(*train, task, summary, example);
+  add_run_flags(app, *options);
+  add_config_flags(app, *options);
+  app->callback([train, options, &common] {
+    refuse_early_flags(train);
+    run(*options, common);
+  });
 }
 
 }  // namespace
@@ -135,23 +169,17 @@ void refuse_unknown_kind(const CLI::App* app, const std::string& typed) {
 void add_train(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "train", "train a model from your own data",
                               "heed train run.toml --set train.max_steps=1000");
-  const auto by_file = std::make_shared<Options>(), by_flags = std::make_shared<Options>();
+  const auto by_file = std::make_shared<Options>();
   app->add_option("CONFIG", by_file->config_file,
-                  "a TOML file; flags as of heed train translate win over it; a model holds its own as train.toml");
+                  "a TOML file; flags as of the kinds below win over it; a model holds its own as train.toml");
   add_run_flags(app, *by_file);
-  add_config_flags(app, *by_file, false);
-  CLI::App* translate = add_command(
-      *app, "translate", "a translator from parallel text",
-      "heed train translate --src train.en --tgt train.de --valid-src val.en --valid-tgt val.de --out MODEL");
-  add_run_flags(translate, *by_flags);
-  add_config_flags(translate, *by_flags, true);
-  translate->callback([app, by_flags, &common] {
-    refuse_early_flags(app);
-    run(*by_flags, common);
-  });
+  add_all_config_flags(app, *by_file);
+  add_kind(app, common, "translate", "a translator from parallel text",
+           "heed train translate --src train.en --tgt train.de --valid-src val.en --valid-tgt val.de --out MODEL");
+  add_kind(app, common, "lm", "a language model from text", "heed train lm --text book.txt --out MODEL");
   app->callback([app, by_file, &common] {
     if (!app->get_subcommands().empty()) return;
-    if (by_file->config_file.empty()) fail("{} expected a config file or a kind of model: translate", place(app));
+    if (by_file->config_file.empty()) fail("{} expected a config file or a kind of model: translate, lm", place(app));
     refuse_unknown_kind(app, by_file->config_file);
     run(*by_file, common);
   });

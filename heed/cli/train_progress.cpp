@@ -68,13 +68,19 @@ void TrainProgress::on_step(const train::StepReport& r) {
 
 void TrainProgress::on_validation(const train::ValidationReport& r) {
   if (common_.quiet) return;
+  // The columns that every task has, and those of the one at hand.
+  const bool text = r.bits_per_byte >= 0;
   if (!table_started_) {
-    plain(fmt::format("{:>8} {:>6} {:>8} {:>11} {:>7} {:>7}", "step", "epoch", "loss", "perplexity", "BLEU", "chrF"));
+    const std::string own = text ? fmt::format(" {:>9}", "bits/byte") : fmt::format(" {:>7} {:>7}", "BLEU", "chrF");
+    plain(fmt::format("{:>8} {:>6} {:>8} {:>11}{}", "step", "epoch", "loss", "perplexity", own));
   }
   table_started_ = true;
   const auto score = [](double value) { return value < 0 ? std::string("-") : fmt::format("{:.2f}", value); };
-  plain(fmt::format("{:>8} {:>6} {:>8.4f} {:>11.2f} {:>7} {:>7}{}", r.step, r.epoch, r.loss, r.perplexity,
-                    score(r.bleu), score(r.chrf), r.best ? "  best" : ""));
+  const std::string own =
+      text ? fmt::format(" {:>9.4f}", r.bits_per_byte) : fmt::format(" {:>7} {:>7}", score(r.bleu), score(r.chrf));
+  plain(fmt::format("{:>8} {:>6} {:>8.4f} {:>11.2f}{}{}", r.step, r.epoch, r.loss, r.perplexity, own,
+                    r.best ? "  best" : ""));
+  for (const std::string& sample : r.texts) plain("         " + printable(sample));
   for (const train::SampleTranslation& s : r.samples) {
     plain(fmt::format("         {}\n      -> {}\n       = {}", printable(s.source), printable(s.translation),
                       printable(s.reference)));
@@ -98,9 +104,8 @@ void TrainProgress::on_progress(const std::string& stage, double share) {
 void TrainProgress::started(const train::TrainConfig& config, const train::Forecast& f) {
   const std::string time =
       std::isfinite(f.seconds) ? "about " + duration_text(f.seconds) + " left" : "until it is stopped";
-  on_message(fmt::format("{}: {} parameters, {} pairs, {} source and {} target tokens", config.model.preset,
-                         with_commas(f.parameters), with_commas(f.pairs), with_commas(f.source_tokens),
-                         with_commas(f.target_tokens)));
+  on_message(
+      fmt::format("{}: {} parameters, {}", config.model.preset, with_commas(f.parameters), f.data));
   on_message(fmt::format("{:.0f} tokens/s in {}, {:.0f} MB of memory, {}", f.tokens_per_second, config.train.precision,
                          static_cast<double>(f.memory_bytes) * 1e-6, time));
 }

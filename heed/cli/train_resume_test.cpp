@@ -25,8 +25,10 @@ double seconds_since(Clock::time_point start) { return std::chrono::duration<dou
 
 void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::duration<double>(seconds)); }
 
-class Training : public Program {
+// Of every task that trains.
+class Training : public Program, public testing::WithParamInterface<const char*> {
  protected:
+  bool text() const { return std::string(GetParam()) == "lm"; }
   void SetUp() override {
     Program::SetUp();
     // Words in one order on one side, in the other on the other.
@@ -45,22 +47,34 @@ class Training : public Program {
     }
   }
 
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-
-  std::vector<std::string> command(const std::string& model, const std::vector<std::string>& more = {}) const {
-    std::vector<std::string> words = {"train", "translate", "--out", path(model), "--quiet"};
+  // What both tasks are told of their model and their run.
+  static std::vector<std::string> shape() {
+    return {"--preset", "tiny", "--d-model", "16",  "--d-ff",        "32", "--heads",      "2",
+            "--warmup", "10",   "--average-decay", "0.9", "--valid-every", "15", "--save-every", "10"};
+  }
+  std::vector<std::string> data_and_model() const {
+    if (text()) {
+      return {"--text",    path("train.src"), "--valid-text", path("valid.src"), "--documents", "line", "--tokenizer",
+              "char",      "--layers",        "1",            "--context",       "16",          "--batch-tokens",
+              "60",        "--schedule",      "sqrt",         "--dropout",       "0.1"};
+    }
+    std::vector<std::string> words = {"--tokenizer", "word", "--vocabulary", "60", "--encoder-layers", "1",
+                                      "--decoder-layers", "1", "--batch-tokens", "60", "--valid-metric", "loss"};
     for (const char* side : {"src", "tgt"}) {
       for (const char* name : {"train", "valid"}) {
         words.push_back(std::string(name[0] == 't' ? "--" : "--valid-") + side);
         words.push_back(path(std::string(name) + "." + side));
       }
     }
-    for (const char* word :
-         {"--tokenizer",      "word", "--vocabulary", "60", "--preset",        "tiny", "--encoder-layers", "1",
-          "--decoder-layers", "1",    "--d-model",    "16", "--d-ff",          "32",   "--heads",          "2",
-          "--batch-tokens",   "60",   "--warmup",     "10", "--average-decay", "0.9",  "--valid-every",    "15",
-          "--valid-metric",   "loss", "--save-every", "10"}) {
-      words.emplace_back(word);
+    return words;
+  }
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+
+  std::vector<std::string> command(const std::string& model, const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> words = {"train", GetParam(), "--out", path(model), "--quiet"};
+    for (const std::vector<std::string>& part : {data_and_model(), shape()}) {
+      words.insert(words.end(), part.begin(), part.end());
     }
     words.insert(words.end(), more.begin(), more.end());
     if (std::find(more.begin(), more.end(), "--max-steps") == more.end())
@@ -106,7 +120,11 @@ class Training : public Program {
   }
 
   void expect_same(const std::string& model, const std::string& other) const {
-    for (const char* name : {"model.safetensors", "config.json", "vocab.json", "source.spm"}) {
+    const std::vector<std::string> tokenizer =
+        text() ? std::vector<std::string>{"char_tokenizer.json"} : std::vector<std::string>{"vocab.json", "source.spm"};
+    std::vector<std::string> names = {"model.safetensors", "config.json"};
+    names.insert(names.end(), tokenizer.begin(), tokenizer.end());
+    for (const std::string& name : names) {
       const std::string content = read_all(folder_ / model / name);
       EXPECT_FALSE(content.empty()) << name;
       EXPECT_TRUE(content == read_all(folder_ / other / name)) << name << " of " << model;
@@ -119,7 +137,10 @@ class Training : public Program {
   }
 };
 
-TEST_F(Training, KilledAtAnyInstantItLosesNothing) {
+INSTANTIATE_TEST_SUITE_P(Tasks, Training, testing::Values("translate", "lm"),
+                         [](const auto& task) { return std::string(task.param); });
+
+TEST_P(Training, KilledAtAnyInstantItLosesNothing) {
   const char* asked = std::getenv("HEED_KILLS");
   const int kills = asked != nullptr ? std::atoi(asked) : 5;
   auto begun = Clock::now();
@@ -152,7 +173,7 @@ TEST_F(Training, KilledAtAnyInstantItLosesNothing) {
   RecordProperty("finished", resumes + 1);
 }
 
-TEST_F(Training, SignalsSaveAndTheRestIsTheSame) {
+TEST_P(Training, SignalsSaveAndTheRestIsTheSame) {
   ASSERT_EQ(finish("straight"), 0) << err();
   for (const int signal : {SIGTERM, SIGINT, SIGHUP}) {
     const std::string name = "signal" + std::to_string(signal);
@@ -168,7 +189,7 @@ TEST_F(Training, SignalsSaveAndTheRestIsTheSame) {
   }
 }
 
-TEST_F(Training, ASignalWhileItPreparesLeavesNothing) {
+TEST_P(Training, ASignalWhileItPreparesLeavesNothing) {
   for (const char* side : {"train.src", "train.tgt"}) {
     std::ofstream file(path(side));
     for (int i = 0; i < 300'000; ++i) file << "ga na da ra ma ba\n";
@@ -184,7 +205,8 @@ TEST_F(Training, ASignalWhileItPreparesLeavesNothing) {
   EXPECT_FALSE(fs::exists(path("new")));
 }
 
-TEST_F(Training, AnInterruptedDemoLeavesNothing) {
+TEST_P(Training, AnInterruptedDemoLeavesNothing) {
+  if (text()) GTEST_SKIP() << "the demo translates";
   fs::create_directory(path("tmp"));
   const pid_t pid = start({"demo"}, [&] { ::setenv("TMPDIR", path("tmp").c_str(), 1); });
   for (const auto begun = Clock::now(); fs::is_empty(path("tmp"));) {
@@ -197,7 +219,8 @@ TEST_F(Training, AnInterruptedDemoLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(path("tmp")));
 }
 
-TEST_F(Training, WhatIsNoTextForATerminalIsEscaped) {
+TEST_P(Training, WhatIsNoTextForATerminalIsEscaped) {
+  if (text()) GTEST_SKIP() << "its samples are of its own making";
   std::ofstream(path("valid.src")) << "ga \x1b[31mna\nna\n";
   std::ofstream(path("valid.tgt")) << "na ga\nna\n";
   std::vector<std::string> words = command("model", {"--max-steps", "1"});
@@ -207,7 +230,7 @@ TEST_F(Training, WhatIsNoTextForATerminalIsEscaped) {
   EXPECT_EQ(err().find('\x1b'), std::string::npos);
 }
 
-TEST_F(Training, NoughtIsASeedAndAWarmUp) {
+TEST_P(Training, NoughtIsASeedAndAWarmUp) {
   std::vector<std::string> words = command("model", {"--max-steps", "1", "--seed", "0"});
   *(std::find(words.begin(), words.end(), "--warmup") + 1) = "0";
   ASSERT_EQ(status_of(start(words)), 0) << err();
@@ -216,7 +239,7 @@ TEST_F(Training, NoughtIsASeedAndAWarmUp) {
   EXPECT_NE(config.find("\nwarmup = 0\n"), std::string::npos) << config;
 }
 
-TEST_F(Training, FurtherSignalsEndItAtOnceAndLoseNothing) {
+TEST_P(Training, FurtherSignalsEndItAtOnceAndLoseNothing) {
   ASSERT_EQ(finish("straight"), 0) << err();
   const pid_t pid = start(command("model", {"--max-steps", "1000000"}));
   wait_for("model/training/checkpoint-10.safetensors");
@@ -228,7 +251,7 @@ TEST_F(Training, FurtherSignalsEndItAtOnceAndLoseNothing) {
   EXPECT_EQ(finish("model", {"--resume"}), 0) << err();
 }
 
-TEST_F(Training, ASecondProcessIsRefused) {
+TEST_P(Training, ASecondProcessIsRefused) {
   const pid_t pid = start(command("model", {"--max-steps", "1000000"}));
   wait_for("model/training/prepared");
   for (const char* flag : {"--resume", "--overwrite"}) {
@@ -242,7 +265,7 @@ TEST_F(Training, ASecondProcessIsRefused) {
   EXPECT_EQ(finish("model", {"--resume", "--max-steps", "5"}), 0) << err();
 }
 
-TEST_F(Training, AFullDiskLosesNothing) {
+TEST_P(Training, AFullDiskLosesNothing) {
   ASSERT_EQ(finish("straight"), 0) << err();
   ASSERT_EQ(finish("model", {"--max-steps", "20"}), 0) << err();
   std::map<std::string, std::string> saved;
@@ -278,7 +301,7 @@ TEST_F(Training, AFullDiskLosesNothing) {
   expect_same("model", "straight");
 }
 
-TEST_F(Training, AReadOnlyFolderIsOneLine) {
+TEST_P(Training, AReadOnlyFolderIsOneLine) {
   ASSERT_EQ(finish("model", {"--max-steps", "20"}), 0) << err();
   const std::string before = read_all(folder_ / "model/model.safetensors");
   ::chmod(path("model/training").c_str(), 0555);
@@ -306,7 +329,7 @@ TEST_F(Training, AReadOnlyFolderIsOneLine) {
   EXPECT_EQ(finish("model", {"--resume"}), 0) << err();
 }
 
-TEST_F(Training, TheSameModelHoweverItRuns) {
+TEST_P(Training, TheSameModelHoweverItRuns) {
   ASSERT_EQ(finish("straight", {"--threads", "1"}), 0) << err();
   ASSERT_EQ(finish("two", {"--threads", "2"}), 0) << err();
   expect_same("two", "straight");

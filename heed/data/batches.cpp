@@ -7,6 +7,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/random.h"
+#include "heed/data/shuffle.h"
 
 namespace heed::data {
 namespace {
@@ -19,11 +20,6 @@ constexpr uint64_t kStream = uint64_t{0xBA7C} << 48;
 struct Range {
   size_t begin, end;
 };
-
-template <class T>
-void shuffle(std::vector<T>& values, Random& random) {
-  for (size_t i = values.size(); i > 1; --i) std::swap(values[i - 1], values[random.below(i)]);
-}
 
 void sort_by_length(std::span<uint32_t> window, const PairStore& store) {
   std::vector<std::pair<int64_t, uint32_t>> keyed;

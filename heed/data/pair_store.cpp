@@ -1,95 +1,98 @@
-#include "heed/data/pair_store.h"
-
 #include <algorithm>
-#include <cstring>
+#include <array>
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "heed/base/error.h"
-#include "heed/data/pair_store_format.h"
-#include "heed/io/printable.h"
+#include "heed/base/threads.h"
+#include "heed/data/pair_store.h"
 
 namespace heed::data {
 namespace {
 
-[[noreturn]] void damaged(const std::string& label, const std::string& what) {
-  fail_file("[store] '{}' is damaged: {}", printable(label), what);
+// A chunk is read, tokenised on all threads and written before the next one: memory does not grow with the corpus.
+constexpr size_t kChunkPairs = 8192;
+constexpr size_t kChunkBytes = 8 << 20;
+constexpr int64_t kPairsAtOnce = 16;
+
+struct PairInWork {
+  SentencePair text;
+  std::array<std::string, 2> places;
+  std::array<std::vector<int32_t>, 2> ids;
+};
+
+bool read_chunk(ParallelCorpus& corpus, std::vector<PairInWork>& chunk) {
+  chunk.clear();
+  size_t bytes = 0;
+  for (PairInWork pair; chunk.size() < kChunkPairs && bytes < kChunkBytes && corpus.next(pair.text);) {
+    bytes += pair.text.source.size() + pair.text.target.size();
+    pair.places = {corpus.place(ParallelCorpus::kSource), corpus.place(ParallelCorpus::kTarget)};
+    chunk.push_back(std::exchange(pair, {}));
+  }
+  return !chunk.empty();
 }
 
-StoreEnd read_end(std::span<const std::byte> file, const std::string& label) {
-  StoreStart start;
-  if (file.size() < sizeof(StoreStart) + sizeof(StoreEnd)) {
-    damaged(label, fmt::format("{} bytes, expected at least {}", file.size(), sizeof(StoreStart) + sizeof(StoreEnd)));
+class StoreWriter {
+ public:
+  StoreWriter(const std::string& path, const StoreConfig& config, const text::TokenizerPair& tokenizers)
+      : file_(path, kPairSequences),
+        config_(config),
+        unknown_{tokenizers.source->special().unk, tokenizers.target->special().unk} {}
+
+  void add(const PairInWork& pair, StoreReport& report) {
+    for (size_t side = 0; side < 2; ++side) {
+      if (pair.ids[side].size() == 1) {  // eos alone
+        count_bad_line(report.no_tokens, pair.places[side]);
+        return;
+      }
+      if (static_cast<int64_t>(pair.ids[side].size()) > config_.max_length) {
+        if (config_.too_long == BadLines::kRefuse) {
+          fail_file("[store] {} has {} tokens with the end mark, expected at most {}", pair.places[side],
+                    pair.ids[side].size(), config_.max_length);
+        }
+        count_bad_line(report.too_long, pair.places[side]);
+        return;
+      }
+    }
+    for (size_t side = 0; side < 2; ++side) {
+      const std::span<const int32_t> ids = pair.ids[side];
+      file_.add(ids);
+      report.unknown += std::count(ids.begin(), ids.end(), unknown_[side]);
+    }
   }
-  std::memcpy(&start, file.data(), sizeof(start));
-  if (start.word != kStoreWord) damaged(label, "it does not begin as a store of sentence pairs");
-  if (start.version != kStoreVersion) {
-    fail_file("[store] '{}' has version {}, expected {}", printable(label), start.version, kStoreVersion);
-  }
-  StoreEnd end;
-  std::memcpy(&end, file.data() + file.size() - sizeof(end), sizeof(end));
-  if (end.word != kStoreWord) damaged(label, "its end is missing");
-  return end;
-}
+
+  void finish() { file_.finish(); }
+
+ private:
+  SequenceWriter file_;
+  StoreConfig config_;
+  std::array<int32_t, 2> unknown_;
+};
 
 }  // namespace
 
-PairStore PairStore::open(const std::string& path) {
-  MappedFile file(path);
-  PairStore store = parse(file.bytes(), path);
-  store.file_ = std::move(file);
-  return store;
-}
-
-PairStore PairStore::parse(std::span<const std::byte> file, const std::string& label) {
-  const StoreEnd end = read_end(file, label);
-  // Every number is compared with the file's size before it is multiplied.
-  const uint64_t room = file.size() - sizeof(StoreStart) - sizeof(StoreEnd);
-  const uint64_t tokens = end.source_tokens + end.target_tokens;
-  if (end.count > room / (2 * sizeof(uint64_t)) || end.source_tokens > room / sizeof(int32_t) ||
-      end.target_tokens > room / sizeof(int32_t) || store_room(end.count, tokens) != room) {
-    damaged(label, fmt::format("{} pairs of {} and {} tokens do not fill {} bytes", end.count, end.source_tokens,
-                               end.target_tokens, file.size()));
+StoreReport build_store(const std::string& path, ParallelCorpus& corpus, const text::TokenizerPair& tokenizers,
+                        const StoreConfig& config, const std::function<void(double share)>& progress) {
+  if (config.max_length < 2) fail("[store] max_length is {}, expected at least 2", config.max_length);
+  StoreReport report;
+  StoreWriter writer(path, config, tokenizers);
+  const int32_t source_eos = tokenizers.source->special().eos, target_eos = tokenizers.target->special().eos;
+  std::vector<PairInWork> chunk;
+  while (read_chunk(corpus, chunk)) {
+    parallel_for(static_cast<int64_t>(chunk.size()), kPairsAtOnce, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        PairInWork& pair = chunk[static_cast<size_t>(i)];
+        pair.ids = {tokenizers.source->encode(pair.text.source), tokenizers.target->encode(pair.text.target)};
+        pair.ids[0].push_back(source_eos);
+        pair.ids[1].push_back(target_eos);
+      }
+    });
+    for (const PairInWork& pair : chunk) writer.add(pair, report);
+    if (progress) progress(corpus.progress());
   }
-  PairStore store;
-  store.count_ = static_cast<int64_t>(end.count);
-  store.source_tokens_ = static_cast<int64_t>(end.source_tokens);
-  store.target_tokens_ = static_cast<int64_t>(end.target_tokens);
-  store.fingerprint_ = end.fingerprint;
-  const std::byte* ids = file.data() + sizeof(StoreStart);
-  store.ids_ = reinterpret_cast<const int32_t*>(ids);
-  store.offsets_ = reinterpret_cast<const uint64_t*>(ids + padded_id_bytes(tokens));
-  const std::span padding(ids + tokens * sizeof(int32_t), reinterpret_cast<const std::byte*>(store.offsets_));
-  if (std::any_of(padding.begin(), padding.end(), [](std::byte b) { return b != std::byte{0}; })) {
-    damaged(label, "something stands between ids and offsets");
-  }
-
-  uint64_t sides[2] = {0, 0};
-  for (uint64_t i = 0; i < 2 * end.count; ++i) {
-    const uint64_t from = store.offsets_[i], to = store.offsets_[i + 1];
-    if (from >= to || to > tokens) damaged(label, fmt::format("sentence {} has a wrong place", i / 2));
-    sides[i % 2] += to - from;
-  }
-  if (store.offsets_[0] != 0 || sides[0] != end.source_tokens || sides[1] != end.target_tokens) {
-    damaged(label, "the sentences do not cover the tokens");
-  }
-  return store;
-}
-
-std::span<const int32_t> PairStore::source(int64_t i) const {
-  return {ids_ + offsets_[2 * i], ids_ + offsets_[2 * i + 1]};
-}
-
-std::span<const int32_t> PairStore::target(int64_t i) const {
-  return {ids_ + offsets_[2 * i + 1], ids_ + offsets_[2 * i + 2]};
-}
-
-bool PairStore::intact() const {
-  Fingerprint found;
-  for (int64_t i = 0; i < count_; ++i) {
-    found.add(source(i));
-    found.add(target(i));
-  }
-  return found.value() == fingerprint_;
+  writer.finish();
+  return report;
 }
 
 }  // namespace heed::data

@@ -6,7 +6,7 @@
 
 #include "heed/base/random.h"
 #include "heed/base/threads.h"
-#include "heed/data/pair_store_format.h"
+#include "heed/data/sequence_format.h"
 #include "heed/data/test_tokenizer.h"
 #include "heed/io/test_files.h"
 

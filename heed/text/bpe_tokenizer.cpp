@@ -7,6 +7,7 @@
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
 #include "heed/text/added_tokens.h"
+#include "heed/text/byte_letters.h"
 #include "heed/text/gpt2_words.h"
 #include "heed/text/merges.h"
 #include "heed/text/unicode.h"
@@ -16,18 +17,7 @@ namespace {
 
 constexpr std::string_view kBlank = "▁";
 
-// GPT-2's alphabet: bytes that print stand for themselves, the others for U+0100, U+0101, ... in order.
-std::array<char32_t, 256> byte_letters() {
-  std::array<char32_t, 256> letters{};
-  char32_t next = 256;
-  for (char32_t b = 0; b < 256; ++b) {
-    const bool prints = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
-    letters[b] = prints ? b : next++;
-  }
-  return letters;
-}
-
-// A piece in that alphabet as bytes; nothing where a letter is none of it.
+// A piece in GPT-2's alphabet as bytes; nothing where a letter is none of it.
 std::optional<std::string> bytes_of_letters(std::string_view piece) {
   static const std::unordered_map<char32_t, char> bytes = [] {
     std::unordered_map<char32_t, char> map;

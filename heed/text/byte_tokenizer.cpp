@@ -1,7 +1,5 @@
-#include <nlohmann/json.hpp>
-
 #include "heed/base/error.h"
-#include "heed/io/printable.h"
+#include "heed/text/own_file.h"
 #include "heed/text/tokenizer_files.h"
 #include "heed/text/unicode.h"
 
@@ -49,7 +47,7 @@ class ByteTokenizer final : public Tokenizer {
   }
 };
 
-// One format so far; a file that says anything else was written by a later heed, or by nobody.
+// One format so far.
 nlohmann::ordered_json description() {
   return {{"type", "byte"}, {"version", 1}, {"eos", 0}, {"unk", 1}, {"pad", 2}, {"first_byte", kFirstByte}};
 }
@@ -62,17 +60,7 @@ NamedFiles byte_files() { return {{"byte_tokenizer.json", description().dump(2) 
 
 void check_byte_file(const std::string& json, const std::string& label) {
   constexpr size_t kMaxBytes = 65536;
-  const auto found = json.size() > kMaxBytes ? nlohmann::ordered_json(nlohmann::ordered_json::value_t::discarded)
-                                             : nlohmann::ordered_json::parse(json, nullptr, false);
-  if (!found.is_object()) fail_file("[tokenizer] {}: not a JSON object", label);
-  const auto expected = description();
-  for (const auto& [name, value] : expected.items()) {
-    if (!found.contains(name)) fail_file("[tokenizer] {}: lacks '{}'", label, name);
-    if (found[name] != value) {
-      const std::string text = found[name].is_structured() ? "a list or object" : found[name].dump(-1, ' ', true);
-      fail_file("[tokenizer] {}: '{}' is {}, expected {}", label, name, printable(text, 64), value.dump());
-    }
-  }
+  read_own_file(json, description(), label, kMaxBytes);
 }
 
 }  // namespace heed::text

@@ -60,17 +60,21 @@ class Lines final : public sentencepiece::SentenceIterator {
 };
 
 std::unordered_map<std::string, std::string> trainer_settings(const TokenizerConfig& config) {
-  const bool subwords = has_byte_fallback(config.kind);
+  const bool subwords = has_byte_fallback(config.kind), llama = config.layout == TokenizerConfig::Layout::kLlama;
+  const char* yes_of_llama = llama ? "true" : "false";
   return {{"model_type", tokenizer_kind_names()[static_cast<size_t>(config.kind)]},
           {"vocab_size", std::to_string(config.vocabulary)},
           {"hard_vocab_limit", subwords ? "true" : "false"},
           {"byte_fallback", subwords ? "true" : "false"},
           {"character_coverage", fmt::format("{}", config.character_coverage)},
           {"normalization_rule_name", config.normalization},
-          {"eos_id", "0"},
-          {"unk_id", "1"},
-          {"pad_id", "2"},
-          {"bos_id", "-1"},
+          {"eos_id", llama ? "2" : "0"},
+          {"unk_id", llama ? "0" : "1"},
+          {"pad_id", llama ? "-1" : "2"},
+          {"bos_id", llama ? "1" : "-1"},
+          {"remove_extra_whitespaces", llama ? "false" : "true"},
+          {"allow_whitespace_only_pieces", yes_of_llama},
+          {"split_digits", yes_of_llama},
           {"num_threads", "4"},  // fixed: sums are taken thread by thread, and the pieces depend on them
           {"input_sentence_size", "0"},
           {"shuffle_input_sentence", "false"},
@@ -104,35 +108,6 @@ int64_t possible_vocabulary(const std::string& message, TokenizerKind kind) {
        possible);
 }
 
-// A size that the text fills and that leaves its pieces enough to be learned from.
-int64_t vocabulary_by_text(const TokenizerConfig& config, const std::vector<std::string>& lines) {
-  constexpr size_t kBytesOfPiece = 400;
-  size_t bytes = 0;
-  for (const std::string& line : lines) bytes += line.size();
-  return std::clamp<int64_t>(static_cast<int64_t>(bytes / kBytesOfPiece), 1000,
-                             std::max<int64_t>(1000, config.most_by_text));
-}
-
-std::string train_model(TokenizerConfig config, const std::vector<std::string>& lines, const std::string& side) {
-  const auto has_text = [](const std::string& line) { return line.find_first_not_of(' ') != std::string::npos; };
-  if (std::none_of(lines.begin(), lines.end(), has_text))
-    fail("[tokenizer] {} is empty, expected lines to learn from", side);
-  const bool by_text = config.vocabulary == 0;
-  if (by_text) config.vocabulary = vocabulary_by_text(config, lines);
-  std::string model;
-  const auto train = [&] {
-    Lines iterator(lines);
-    return sentencepiece::SentencePieceTrainer::Train(trainer_settings(config), &iterator, &model);
-  };
-  auto status = train();
-  if (const int64_t possible = possible_vocabulary(status.ToString(), config.kind); by_text && possible > 0) {
-    config.vocabulary = possible;
-    status = train();
-  }
-  if (!status.ok()) explain(status.ToString(), config, side);
-  return model;
-}
-
 // The ids of what heed trains are SentencePiece's own.
 Vocabulary vocabulary_of(const std::string& model, const std::string& label) {
   std::vector<std::string> pieces;
@@ -148,14 +123,14 @@ NamedFiles train_files(const TokenizerConfig& config, const LineSource& source, 
   read(first, source);
   if (config.joint) {
     read(first, target);
-    const std::string model = train_model(config, std::move(first).take(), "the text");
+    const std::string model = train_spm(config, std::move(first).take(), "the text");
     const Vocabulary vocabulary = vocabulary_of(model, "source.spm");
     return marian_files({model, model, &vocabulary, nullptr});
   }
-  const std::string source_model = train_model(config, std::move(first).take(), "the source text");
+  const std::string source_model = train_spm(config, std::move(first).take(), "the source text");
   LineSample second(config.max_lines, config.seed);
   read(second, target);
-  const std::string target_model = train_model(config, std::move(second).take(), "the target text");
+  const std::string target_model = train_spm(config, std::move(second).take(), "the target text");
   const Vocabulary source_vocabulary = vocabulary_of(source_model, "source.spm");
   const Vocabulary target_vocabulary = vocabulary_of(target_model, "target.spm");
   return marian_files({source_model, target_model, &source_vocabulary, &target_vocabulary});
@@ -173,6 +148,36 @@ TokenizerKind tokenizer_kind(const std::string& name) {
   const auto found = std::find(names.begin(), names.end(), name);
   if (found == names.end()) unknown_name("kind", name, names);
   return static_cast<TokenizerKind>(found - names.begin());
+}
+
+int64_t vocabulary_by_text(const TokenizerConfig& config, int64_t bytes) {
+  constexpr int64_t kBytesOfPiece = 400;
+  return std::clamp<int64_t>(bytes / kBytesOfPiece, 1000, std::max<int64_t>(1000, config.most_by_text));
+}
+
+std::string train_spm(TokenizerConfig config, const std::vector<std::string>& lines, const std::string& side) {
+  check(config);
+  const auto has_text = [](const std::string& line) { return line.find_first_not_of(' ') != std::string::npos; };
+  if (std::none_of(lines.begin(), lines.end(), has_text))
+    fail("[tokenizer] {} is empty, expected lines to learn from", side);
+  const bool by_text = config.vocabulary == 0;
+  if (by_text) {
+    int64_t bytes = 0;
+    for (const std::string& line : lines) bytes += static_cast<int64_t>(line.size());
+    config.vocabulary = vocabulary_by_text(config, bytes);
+  }
+  std::string model;
+  const auto train = [&] {
+    Lines iterator(lines);
+    return sentencepiece::SentencePieceTrainer::Train(trainer_settings(config), &iterator, &model);
+  };
+  auto status = train();
+  if (const int64_t possible = possible_vocabulary(status.ToString(), config.kind); by_text && possible > 0) {
+    config.vocabulary = possible;
+    status = train();
+  }
+  if (!status.ok()) explain(status.ToString(), config, side);
+  return model;
 }
 
 TrainedTokenizers train_tokenizers(const TokenizerConfig& config, const LineSource& source, const LineSource& target) {

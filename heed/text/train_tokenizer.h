@@ -23,10 +23,19 @@ struct TokenizerConfig {
   double character_coverage = 1.0;
   int64_t max_lines = 2'000'000;  // a larger corpus is sampled evenly
   uint64_t seed = 1;
+  // Which ids stand for no text: eos, unk and pad as Marian has them, or unk, bos and eos as LLaMA. A tokenizer of the
+  // latter kind keeps every blank, and takes numbers apart into digits.
+  enum class Layout { kMarian, kLlama } layout = Layout::kMarian;
 };
 
 // Gives the next line, or false at the end.
 using LineSource = std::function<bool(std::string& line)>;
+
+// SentencePiece's model from these lines; `side` names them in messages.
+std::string train_spm(TokenizerConfig config, const std::vector<std::string>& lines, const std::string& side);
+// A size that a text of so many bytes fills, and that leaves its pieces enough to be learned from.
+int64_t vocabulary_by_text(const TokenizerConfig& config, int64_t bytes);
+
 // What the lines cannot fill ("vocabulary larger than the data allows") is an error with the largest possible number.
 // The same lines and config give the same bytes.
 struct TrainedTokenizers {

@@ -1,38 +1,49 @@
 // Everything about a training run, as plain numbers and names. One list of fields (config_fields) serves the config file,
-// the flags, `--set` and the copy that lies in the finished model.
+// the flags, `--set` and the copy that lies in the finished model. The task decides which fields there are.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
-#include "heed/data/batches.h"
 #include "heed/models/config.h"
-#include "heed/text/train_tokenizer.h"
+#include "heed/text/train_tokenizer_lm.h"
 #include "heed/train/optimizer.h"
 #include "heed/train/schedule.h"
 
 namespace heed::train {
 
+// As it stands here it is a translator's; default_config() has those of the other tasks.
 struct TrainConfig {
+  std::string task = "translate";
   struct Data {
     std::vector<std::string> src, tgt, tsv, valid_src, valid_tgt, valid_tsv;
     std::string bad_lines = "skip";
     int64_t max_length = 256;  // tokens of a side
+    // Of a language model.
+    std::vector<std::string> text, valid_text;
+    std::string documents = "file", valid_split = "end";
+    double valid_share = 0.1;          // of the text, where no files are named to validate with
+    bool pack = true, across = true;   // documents share blocks; and see each other there
   } data;
   struct Text {
     std::string tokenizer = "bpe", normalization = "identity";
     int64_t vocabulary = 0;
     bool joint = true;
   } text;
-  // 0, "" and -1 stand for what the preset says; a resolved config has none of them.
+  // 0, "", -1 and nothing stand for what the preset says; a resolved config has none of them.
   struct Model {
     std::string preset = "auto";
     int64_t encoder_layers = 0, decoder_layers = 0, d_model = 0, d_ff = 0, heads = 0;
     std::string norm_place, activation, positions;
     double dropout = -1, attention_dropout = -1, activation_dropout = -1;
     bool share_embeddings = true;
+    // Of a language model.
+    std::string arch = "gpt2", norm;
+    int64_t layers = 0, kv_heads = 0, context = 0;
+    std::optional<bool> bias, tie;
   } model;
   struct Run {
     int64_t max_steps = 0, max_epochs = 0;  // 0: no limit; all three 0: what the preset says
@@ -57,6 +68,7 @@ struct TrainConfig {
     int64_t beam = 1, samples = 3, max_sentences = 2000;
     std::string bleu_tokens = "13a";  // how BLEU splits words
     bool lowercase = false;
+    int64_t max_tokens = 1'000'000;  // of a language model's text that are measured each time; 0: all
   } valid;
   struct Save {
     std::string out;
@@ -65,18 +77,25 @@ struct TrainConfig {
   } save;
 };
 
+const std::vector<std::string>& task_names();
+TrainConfig default_config(const std::string& task);
+
 struct ConfigField {
   const char* key;  // "train.max_steps"; as a flag --max-steps; of valid.beam --valid-beam
-  std::variant<int64_t*, double*, bool*, std::string*, std::vector<std::string>*> value;
+  std::variant<int64_t*, double*, bool*, std::string*, std::vector<std::string>*, std::optional<bool>*> value;
   const char* help;
   std::vector<std::string> choices = {};  // of a name; empty: anything
   double least = 0, most = 9e15;          // of a number
 
   std::string flag() const;
 };
+// Those of its task.
 std::vector<ConfigField> config_fields(TrainConfig& config);
+// The other tasks that have such a key, for messages: "translate"; "" where none has.
+std::string tasks_with(const std::string& key);
 
-// TOML. Unknown keys come with the nearest known one, wrong types with line and column.
+// TOML. Unknown keys come with the nearest known one, wrong types with line and column. A text that names another task
+// than the config has starts from the defaults of that one.
 void read_config_text(TrainConfig& config, const std::string& toml, const std::string& label);
 void read_config_file(TrainConfig& config, const std::string& path);
 // "train.max_steps=100", or the last part of a key alone.
@@ -88,11 +107,12 @@ void check_config(TrainConfig& config);
 // The whole config as TOML.
 std::string config_text(const TrainConfig& config);
 
-// The parts as the floors below want them.
-models::ModelConfig model_config(const TrainConfig& config, int64_t source_vocabulary, int64_t target_vocabulary);
+// The parts as the floors below want them. A language model has no source.
+models::ModelConfig model_config(const TrainConfig& config, int64_t source_vocabulary, int64_t vocabulary);
 OptimizerConfig optimizer_config(const TrainConfig& config);
 Schedule schedule_of(const TrainConfig& config);
-text::TokenizerConfig tokenizer_config(const TrainConfig& config);
+text::TokenizerConfig tokenizer_config(const TrainConfig& config);       // of a translator
+text::LmTokenizerConfig lm_tokenizer_config(const TrainConfig& config);  // of a language model
 
 // Fills what was left to the preset, and "auto" by the data and the machine (not by --threads: those change no result);
 // says what it chose and why.
@@ -101,7 +121,8 @@ struct Machine {
   bool native_bf16 = false;
 };
 Machine this_machine();
-std::string resolve_config(TrainConfig& config, int64_t pairs, const Machine& machine = this_machine());
+// `amount` of data: pairs of sentences, or bytes of text.
+std::string resolve_config(TrainConfig& config, int64_t amount, const Machine& machine = this_machine());
 // Shapes, optimizer and schedule of a resolved config fit together: what a run would find only once it trains.
 void check_resolved(const TrainConfig& config);
 

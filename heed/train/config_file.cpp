@@ -13,6 +13,7 @@
 #include "heed/io/printable.h"
 #include "heed/text/unicode.h"
 #include "heed/train/config.h"
+#include "heed/train/task_config.h"
 
 namespace heed::train {
 namespace {
@@ -40,7 +41,9 @@ const ConfigField& find_field(const std::vector<ConfigField>& fields, const std:
   if (key.find('.') == std::string::npos) {
     for (std::string& k : known) k = last_part(k);
   }
-  const std::string near = nearest(key, known);
+  const std::string near = nearest(key, known), elsewhere = tasks_with(key);
+  if (!elsewhere.empty())
+    fail("[config] {}: {} is a key of the task '{}', and this run's is another", where, in_quotes(key), elsewhere);
   fail("[config] {}: unknown key {}{}", where, in_quotes(key), near.empty() ? "" : ", did you mean '" + near + "'?");
 }
 
@@ -93,6 +96,11 @@ struct Assign {
     if (!node.is_boolean()) wrong_type("true or false");
     *to = *node.value<bool>();
   }
+  void operator()(std::optional<bool>* to) const {
+    bool value = false;
+    (*this)(&value);
+    *to = value;
+  }
   void operator()(std::string* to) const {
     if (!node.is_string()) wrong_type("a text in quotes");
     check_choice(where, field, *node.value<std::string>());
@@ -132,6 +140,14 @@ void assign_table(const std::vector<ConfigField>& fields, const toml::table& tab
   }
 }
 
+// Which fields there are depends on it: it is read before all others, wherever it stands.
+void take_task(TrainConfig& config, const toml::node& node, const std::string& where) {
+  std::string task = config.task;
+  const ConfigField field{"task", &task, "", task_names()};
+  std::visit(Assign{field, node, where}, field.value);
+  if (task != config.task) config = default_config(task);
+}
+
 // As TOML writes it.
 struct Text {
   std::string operator()(const int64_t* value) const { return fmt::format("{}", *value); }
@@ -140,6 +156,7 @@ struct Text {
     return text.find_first_of(".en") == std::string::npos ? text + ".0" : text;
   }
   std::string operator()(const bool* value) const { return *value ? "true" : "false"; }
+  std::string operator()(const std::optional<bool>* value) const { return *value ? (*this)(&**value) : ""; }
   std::string operator()(const std::string* value) const {
     // A string of JSON is one of TOML, but for the one control character that JSON lets through.
     const std::string text = nlohmann::json(*value).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
@@ -159,6 +176,7 @@ struct Text {
 void read_config_text(TrainConfig& config, const std::string& text, const std::string& label) {
   try {
     const toml::table table = toml::parse(text, label);
+    if (const toml::node* task = table.get("task")) take_task(config, *task, place_of(label, *task));
     assign_table(config_fields(config), table, "", label);
   } catch (const toml::parse_error& error) {
     const auto at = error.source().begin;
@@ -179,7 +197,10 @@ void set_config(TrainConfig& config, const std::string& assignment) {
   if (equals == std::string::npos || equals == 0) fail("[config] {}: expected key=value", where);
   const std::string key = assignment.substr(0, equals), value = assignment.substr(equals + 1);
   const std::vector<ConfigField> fields = config_fields(config);
-  set_field(find_field(fields, key, where), value, where);
+  const ConfigField& field = find_field(fields, key, where);
+  if (std::string_view(field.key) == "task")
+    fail("[config] {}: the task is said by the command or by a config file", where);
+  set_field(field, value, where);
 }
 
 void set_field(const ConfigField& field, const std::string& value, const std::string& where) {
@@ -210,22 +231,11 @@ void check_config(TrainConfig& config) {
       for (const std::string& name : **names) check_text(where, field, name);
     }
   }
-  const TrainConfig::Data& d = config.data;
   for (const double* rate :
        {&config.model.dropout, &config.model.attention_dropout, &config.model.activation_dropout}) {
     if (*rate < 0 && *rate != -1) fail("[config] a dropout of {}: expected 0 to 0.999, or -1 for the preset's", *rate);
   }
-  if (d.src.empty() != d.tgt.empty()) {
-    fail("[config] {} is there and {} is missing: sentences and their translations go together",
-         d.src.empty() ? "data.tgt" : "data.src", d.src.empty() ? "data.src" : "data.tgt");
-  }
-  if (d.tsv.empty() && d.src.empty()) {
-    fail("[config] no sentences to train with: expected data.src and data.tgt (--src F --tgt F), or data.tsv");
-  }
-  if (!d.tsv.empty() && (!d.src.empty() || !d.tgt.empty()))
-    fail("[config] both data.tsv and data.src or data.tgt: expected one of them");
-  if (d.valid_src.empty() != d.valid_tgt.empty())
-    fail("[config] data.valid_src and data.valid_tgt go together: one is missing");
+  check_task(config);
   if (config.save.out.empty()) fail("[config] nowhere to write: expected save.out (--out MODEL)");
 }
 
@@ -233,10 +243,15 @@ std::string config_text(const TrainConfig& config) {
   TrainConfig copy = config;
   std::string text, table;
   for (const ConfigField& field : config_fields(copy)) {
-    const std::string key = field.key, of = key.substr(0, key.find('.'));
+    const std::string key = field.key, of = key.substr(0, key.find('.')), value = std::visit(Text{}, field.value);
+    if (value.empty()) continue;  // what is left to the preset and has no word for that
+    if (of == key) {
+      text += fmt::format("{} = {}\n\n", key, value);
+      continue;
+    }
     if (of != table) text += fmt::format("{}[{}]\n", table.empty() ? "" : "\n", of);
     table = of;
-    text += fmt::format("{} = {}\n", last_part(key), std::visit(Text{}, field.value));
+    text += fmt::format("{} = {}\n", last_part(key), value);
   }
   return text;
 }

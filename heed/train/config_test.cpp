@@ -39,6 +39,7 @@ struct Change {
     *value = other == *value ? other * 0.7 : other;
   }
   void operator()(bool* value) const { *value = !*value; }
+  void operator()(std::optional<bool>* value) const { *value = true; }
   void operator()(std::string* value) const {
     if (field.choices.empty()) {
       *value = "a \"b\" \\ 'c' 한국어\n\t#=[x]";
@@ -50,23 +51,26 @@ struct Change {
 };
 
 TEST(Config, EveryFieldRoundTrips) {
-  TrainConfig changed;
-  for (const ConfigField& field : config_fields(changed)) std::visit(Change{field}, field.value);
-  const std::string text = config_text(changed);
-  TrainConfig read;
-  read_config_text(read, text, "run.toml");
-  EXPECT_EQ(config_text(read), text);
-  // And none was left out: each line of the two texts differs where a key stands.
-  std::istringstream mine(text), standard(config_text(TrainConfig{}));
-  int64_t keys = 0;
-  for (std::string a, b; std::getline(standard, b);) {
-    while (std::getline(mine, a) && a.substr(0, a.find('=')) != b.substr(0, b.find('='))) {
+  for (const std::string& task : task_names()) {
+    TrainConfig changed = default_config(task);
+    for (const ConfigField& field : config_fields(changed)) {
+      if (std::string_view(field.key) != "task") std::visit(Change{field}, field.value);
     }
-    if (b.find('=') == std::string::npos) continue;
-    EXPECT_NE(a, b);
-    ++keys;
+    const std::string text = config_text(changed);
+    TrainConfig read;
+    read_config_text(read, text, "run.toml");
+    EXPECT_EQ(config_text(read), text);
+    // And none was left out: every key stands there, with another value than at first.
+    TrainConfig standard = default_config(task);
+    for (const ConfigField& field : config_fields(standard)) {
+      const std::string key = field.key, name = "\n" + key.substr(key.find('.') + 1) + " = ";
+      if (key == "task") continue;
+      const size_t now = text.find(name), was = config_text(standard).find(name);
+      ASSERT_NE(now, std::string::npos) << key;
+      const auto line = [&](const std::string& in, size_t at) { return in.substr(at, in.find('\n', at + 1) - at); };
+      if (was != std::string::npos) EXPECT_NE(line(text, now), line(config_text(standard), was)) << key;
+    }
   }
-  EXPECT_EQ(keys, static_cast<int64_t>(config_fields(changed).size()));
 }
 
 TEST(Config, TheDefaultsRoundTrip) {
@@ -88,6 +92,20 @@ TEST(Config, NumbersKeepEveryBit) {
 }
 
 TEST(Config, KeysAndFlagsAreOfOneKindEach) {
+  for (const std::string& task : task_names()) {
+    TrainConfig config = default_config(task);
+    std::set<std::string> flags, short_keys;
+    const std::vector<ConfigField> fields = config_fields(config);
+    for (const ConfigField& field : fields) {
+      const std::string key = field.key;
+      flags.insert(field.flag()), short_keys.insert(key.substr(key.find('.') + 1));
+    }
+    EXPECT_EQ(flags.size(), fields.size()) << task;
+    EXPECT_EQ(short_keys.size(), fields.size()) << task;
+  }
+}
+
+TEST(Config, FlagsOfATranslator) {
   TrainConfig config;
   std::set<std::string> keys, flags, short_keys;
   const std::vector<ConfigField> fields = config_fields(config);
@@ -299,6 +317,103 @@ TEST(Config, NoWarmUpCanBeSaid) {
   config.train.warmup = 0;
   resolve_config(config, 10);
   EXPECT_EQ(config.train.warmup, 0);
+}
+
+TEST(Config, TheTaskDecidesWhichKeysThereAre) {
+  TrainConfig config;
+  // Wherever the task stands, and whatever the config was before.
+  read_config_text(config, "model.context = 7\nmodel.bias = false\ndata.text = 'a'\ntask = 'lm'\n", "run.toml");
+  EXPECT_EQ(config.task, "lm");
+  EXPECT_EQ(config.model.context, 7);
+  EXPECT_EQ(config.model.bias, false);
+  EXPECT_EQ(config.model.tie, std::nullopt);
+  EXPECT_EQ(config.train.optimizer, "adamw");
+  read_config_text(config, "train.seed = 3\n", "run.toml");
+  EXPECT_EQ(config.task, "lm");
+  EXPECT_EQ(refused("model.context = 7\n"),
+            "[config] run.toml:1:17: 'model.context' is a key of the task 'lm', and this run's is another");
+  EXPECT_EQ(refused("task = 'lm'\n[model]\nencoder_layers = 3\n"),
+            "[config] run.toml:3:18: 'model.encoder_layers' is a key of the task 'translate', and this run's is another");
+  EXPECT_EQ(refused("task = 'ml'\n"), "[config] run.toml:1:8: task is 'ml', did you mean 'lm'?");
+  EXPECT_EQ(refused("task.lm = 1\n"), "[config] run.toml:1:1: task is of type table, expected a text in quotes");
+  EXPECT_EQ(set_refused("task=lm"), "[config] --set task=lm: the task is said by the command or by a config file");
+  EXPECT_EQ(set_refused("context=3"), "[config] --set context=3: 'context' is a key of the task 'lm', and this run's is another");
+}
+
+TrainConfig enough_text() {
+  TrainConfig config = default_config("lm");
+  config.data.text = {"a"}, config.save.out = "model";
+  return config;
+}
+
+TEST(Config, ResolvingALanguageModelLeavesNothingOpen) {
+  for (const char* arch : {"gpt2", "llama"}) {
+    for (const char* preset : {"auto", "tiny", "small", "base"}) {
+      TrainConfig config = enough_text();
+      config.model.arch = arch, config.model.preset = preset;
+      check_config(config);
+      EXPECT_NE(resolve_config(config, 1'000'000), "");
+      const std::string once = config_text(config);
+      EXPECT_EQ(once.find(" = \"\"\n"), std::string::npos) << once;
+      EXPECT_NE(once.find("\nbias = "), std::string::npos);
+      EXPECT_EQ(resolve_config(config, 1'000'000), "");
+      EXPECT_EQ(config_text(config), once);
+      check_resolved(config);
+      TrainConfig read;
+      read_config_text(read, once, "train.toml");
+      EXPECT_EQ(config_text(read), once);
+    }
+  }
+}
+
+TEST(Config, TheArchitectureSaysWhatIsNotSaid) {
+  TrainConfig gpt = enough_text(), llama = enough_text();
+  llama.model.arch = "llama", llama.model.d_model = 384, llama.model.heads = 6, llama.model.kv_heads = 2;
+  gpt.model.bias = false, gpt.model.activation = "swiglu", gpt.model.d_model = 96;
+  for (TrainConfig* config : {&gpt, &llama}) resolve_config(*config, 0);
+  const models::ModelConfig a = model_config(gpt, 0, 70), b = model_config(llama, 0, 70);
+  EXPECT_EQ(a.decoder.positions.kind, nn::PositionKind::kLearned);
+  EXPECT_EQ(a.decoder.positions.max_length, gpt.model.context);
+  EXPECT_TRUE(a.tie_embeddings && a.decoder.gated && !a.decoder.bias && !a.decoder.norm_bias);
+  EXPECT_EQ(a.decoder.d_ff, 256);
+  EXPECT_EQ(b.decoder.norm, nn::NormKind::kRms);
+  EXPECT_EQ(b.decoder.positions.kind, nn::PositionKind::kRotary);
+  EXPECT_EQ(b.decoder.d_ff, 1024);
+  EXPECT_EQ(b.decoder.key_heads(), 2);
+  EXPECT_FALSE(b.tie_embeddings || b.scale_embedding);
+}
+
+TEST(Config, AutoFollowsTheTextAndTheMachine) {
+  const auto preset = [](int64_t bytes, int64_t cores) {
+    TrainConfig config = enough_text();
+    const std::string said = resolve_config(config, bytes, {cores, false});
+    EXPECT_TRUE(said.starts_with("preset " + config.model.preset + ": ")) << said;
+    return config.model.preset;
+  };
+  EXPECT_EQ(preset(1'000'000, 2), "tiny");
+  EXPECT_EQ(preset(100'000, 64), "tiny");
+  EXPECT_EQ(preset(1'000'000, 16), "small");
+  EXPECT_EQ(preset(2'000'000'000, 2), "small");
+  EXPECT_EQ(preset(2'000'000'000, 16), "base");
+  TrainConfig config = enough_text();
+  EXPECT_EQ(resolve_config(config, 1'115'394, {2, false}),
+            "preset tiny: 1.1 MB of text, 2 cores; at most 5000 steps, or 10 validations without a better one; precision "
+            "f32: this CPU has no bf16 products");
+}
+
+TEST(Config, TheScheduleOfALanguageModelFollowsItsLimit) {
+  TrainConfig steps = enough_text(), minutes = enough_text();
+  steps.train.max_steps = 400, minutes.train.max_minutes = 3;
+  for (TrainConfig* config : {&steps, &minutes}) {
+    resolve_config(*config, 0);
+    check_resolved(*config);
+  }
+  EXPECT_EQ(steps.train.schedule, "cosine");
+  EXPECT_EQ(steps.train.warmup, 40);
+  EXPECT_EQ(steps.valid.every, 20);
+  EXPECT_EQ(minutes.train.schedule, "sqrt");
+  TrainConfig empty = default_config("lm");
+  EXPECT_NE(message_of<Error>([&] { check_config(empty); }).find("data.text (--text F...)"), std::string::npos);
 }
 
 TEST(Config, BleuSplitsInEveryWayThatEvalDoes) {

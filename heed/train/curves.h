@@ -27,7 +27,7 @@ class CurvePoints {
   int64_t together_ = 1;  // points of one sum
 };
 
-// Loss, validation loss, BLEU, chrF and learning rate over steps.
+// Loss (of the labels as they are smoothed), validation loss, what else the task measures, and learning rate over steps.
 class Curves {
  public:
   Curves();

@@ -9,10 +9,10 @@ namespace heed::train {
 
 struct StepReport {
   int64_t step = 0, epoch = 0, batch = 0, batches = 0;  // of the epoch
-  double loss = 0;                                      // smoothed labels, per token
+  double loss = 0;                                      // of the labels as they are smoothed, per token
   double perplexity = 0;                                // of the plain labels
   double learning_rate = 0, gradient_norm = 0;
-  double tokens_per_second = 0;  // source and target, lately
+  double tokens_per_second = 0;  // read or predicted, lately
   double seconds = 0;            // of training so far
   double seconds_left = -1;      // -1: not known
 };
@@ -24,9 +24,11 @@ struct ValidationReport {
   int64_t step = 0, epoch = 0;
   double loss = 0, perplexity = 0;
   double bleu = -1, chrf = -1;  // -1: not computed
+  double bits_per_byte = -1;    // of a language model
   bool best = false;
   double seconds = 0;  // that it took
   std::vector<SampleTranslation> samples;
+  std::vector<std::string> texts;  // that a language model wrote
 };
 
 class Observer {

@@ -7,7 +7,6 @@
 
 #include "heed/train/config.h"
 #include "heed/train/observer.h"
-#include "heed/train/translator_learner.h"
 
 namespace heed::train {
 
@@ -37,7 +36,7 @@ struct RunPaths {
 };
 
 // Fills the config and the model directory; the folder is locked by the caller.
-void prepare(TrainConfig& config, bool goes_on, const Preparation& preparation);
-RunData open_data(const TrainConfig& config);
+class Task;
+void prepare(TrainConfig& config, bool goes_on, Task& task, const Preparation& preparation);
 
 }  // namespace heed::train

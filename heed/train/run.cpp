@@ -10,7 +10,7 @@
 #include "heed/base/buffer.h"
 #include "heed/base/error.h"
 #include "heed/train/preparation.h"
-#include "heed/train/run_folder.h"
+#include "heed/train/task.h"
 
 namespace heed::train {
 namespace {
@@ -18,14 +18,13 @@ namespace {
 namespace fs = std::filesystem;
 
 // How long the rest will take, by a few steps that change nothing.
-Forecast forecast(Trainer& trainer, const TrainConfig& config, const RunData& data) {
+Forecast forecast(Trainer& trainer, const TrainConfig& config, const Task& task) {
   Forecast f;
   f.parameters = trainer.learner().parameters().count();
-  f.pairs = data.train.size();
-  f.source_tokens = data.train.source_tokens(), f.target_tokens = data.train.target_tokens();
+  f.data = task.description();
   f.tokens_per_second = trainer.measure_speed();
   f.memory_bytes = pool_stats().peak_used;
-  const double epoch = static_cast<double>(f.source_tokens + f.target_tokens) / f.tokens_per_second;
+  const double epoch = static_cast<double>(task.tokens_of_an_epoch()) / f.tokens_per_second;
   const TrainConfig::Run& t = config.train;
   const RunState& s = trainer.state();
   const auto steps = static_cast<double>(trainer.steps_of_an_epoch());
@@ -53,7 +52,7 @@ bool same_bits(const Trainer& one, const Trainer& other) {
 
 // Two runs beside this one, which stays where it is: one goes straight on, the other from a checkpoint of its middle. The
 // same bits and the same place in the data, or an error. Small data is crossed to the next epoch.
-void verify(const Trainer& trainer, const TrainConfig& config, const RunData& data, const RunFolder& folder,
+void verify(const Trainer& trainer, const TrainConfig& config, const Task& task, const RunFolder& folder,
             const Preparation& preparation) {
   struct File {
     std::string path;
@@ -65,8 +64,7 @@ void verify(const Trainer& trainer, const TrainConfig& config, const RunData& da
   const File file{folder.training() + "/verify.safetensors"};
   trainer.write_checkpoint_to(file.path);
   Observer silent;
-  const auto fresh = [&] { return std::make_unique<TranslatorLearner>(config, data); };
-  Trainer straight(config, fresh(), folder, silent), resumed(config, fresh(), folder, silent);
+  Trainer straight(config, task.learner(config), folder, silent), resumed(config, task.learner(config), folder, silent);
   straight.resume_from(file.path);
   const int64_t half = std::clamp<int64_t>(straight.steps_of_an_epoch() / 2 + 1, 5, 25);
   const auto go = [&](Trainer& run) {
@@ -106,19 +104,20 @@ RunResult run_training(TrainConfig config, const RunOptions& options, Observer& 
   const NewFolders made(paths.model);
   const FolderLock lock(paths.in_model("training"));
   const Preparation preparation{observer, should_stop};
+  const std::unique_ptr<Task> task = make_task(config);
   try {
-    prepare(config, goes_on, preparation);
+    prepare(config, goes_on, *task, preparation);
   } catch (const StopAsked&) {
     return {.ended = Ended::kAsked, .state = {}, .prepared = false};
   }
-  const RunData data = open_data(config);
+  task->open(config);
   const RunFolder folder{paths.model};
-  Trainer trainer(config, std::make_unique<TranslatorLearner>(config, data), folder, observer);
+  Trainer trainer(config, task->learner(config), folder, observer);
   if (options.resume && trainer.resume())
     observer.on_message(fmt::format("resumed after step {}", trainer.state().step));
-  if (started) started(config, forecast(trainer, config, data));
+  if (started) started(config, forecast(trainer, config, *task));
   try {
-    if (options.verify_resume) verify(trainer, config, data, folder, preparation);
+    if (options.verify_resume) verify(trainer, config, *task, folder, preparation);
   } catch (const StopAsked&) {  // the run below saves and ends
   }
   RunResult result;

@@ -23,7 +23,8 @@ struct RunOptions {
 
 // Known before the first step.
 struct Forecast {
-  int64_t parameters = 0, pairs = 0, source_tokens = 0, target_tokens = 0;
+  int64_t parameters = 0;
+  std::string data;  // how much of it: "29,000 pairs, ..."
   double tokens_per_second = 0;
   int64_t memory_bytes = 0;  // at most, about
   double seconds = 0;        // that are left; infinite where no limit is set

@@ -9,22 +9,19 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class RunChecks : public testing::Test {
+class RunChecks : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
-    config_.text.tokenizer = "byte", config_.text.vocabulary = 0;
-    config_.data.tsv = {folder_.file("train.tsv")}, config_.data.valid_tsv = {folder_.file("valid.tsv")};
-    config_.train.batch_tokens = 60, config_.train.max_steps = 6, config_.valid.every = 3;
-    config_.model.preset = "tiny";
-    config_.save.out = folder_.file("model");
-    put_content(config_.data.tsv[0], letter_pairs(60, 1));
-    put_content(config_.data.valid_tsv[0], letter_pairs(4, 2));
+    // More steps than two halves of a verification, so that only a longer one reaches the next epoch.
+    if (config_.task == "translate") config_.train.batch_tokens = 60;
+    config_.task == "lm" ? put_content(folder_.file("train.data"), letter_text(160, 1))
+                         : put_content(folder_.file("train.data"), letter_pairs(60, 1));
   }
   RunResult run(const RunOptions& options) {
     listener_ = {};
     return run_training(config_, options, listener_, [] { return false; });
   }
-  std::string in_training(const char* name) const { return config_.save.out + "/training/" + name; }
+  std::string in_training(const std::string& name) const { return config_.save.out + "/training/" + name; }
   bool said(const std::string& start, const std::string& end) const {
     for (const std::string& message : listener_.messages) {
       if (message.starts_with(start) && message.ends_with(end)) return true;
@@ -32,14 +29,18 @@ class RunChecks : public testing::Test {
     return false;
   }
 
+  std::string store(const char* name) const { return name + std::string(config_.task == "lm" ? ".ids" : ".pairs"); }
+
   TemporaryFolder folder_;
-  TrainConfig config_ = tiny_config();
+  TrainConfig config_ = tiny_run(GetParam(), folder_);
   Listener listener_;
 };
+INSTANTIATE_TEST_SUITE_P(Tasks, RunChecks, testing::Values("translate", "lm"),
+                         [](const auto& task) { return std::string(task.param); });
 
-TEST_F(RunChecks, ADamagedStoreIsRefusedAndCanBeMadeAgain) {
+TEST_P(RunChecks, ADamagedStoreIsRefusedAndCanBeMadeAgain) {
   run({});
-  for (const char* name : {"train.pairs", "valid.pairs"}) {
+  for (const std::string& name : {store("train"), store("valid")}) {
     const std::string path = in_training(name), whole = content_of(path);
     std::string damaged = whole;
     damaged[100] = static_cast<char>(damaged[100] ^ 1);  // another id
@@ -52,18 +53,18 @@ TEST_F(RunChecks, ADamagedStoreIsRefusedAndCanBeMadeAgain) {
   }
 }
 
-TEST_F(RunChecks, VerifyingTheResumeCrossesTheEndOfASmallEpoch) {
+TEST_P(RunChecks, VerifyingTheResumeCrossesTheEndOfASmallEpoch) {
   run({.verify_resume = true});
   EXPECT_GT(listener_.batches, 10);  // ten steps alone would not reach it
   EXPECT_TRUE(said("resume verified: stopped after step ", " numbers are the same bits, across the end of an epoch"))
       << testing::PrintToString(listener_.messages);
 }
 
-TEST_F(RunChecks, VerifyingLeavesNothingBehindWhenItFails) {
+TEST_P(RunChecks, VerifyingLeavesNothingBehindWhenItFails) {
   config_.train.optimizer = "sgd", config_.train.learning_rate = 1000, config_.train.clip = 0;
   config_.train.bad_loss = "stop";
   EXPECT_NE(message_of([&] { run({.verify_resume = true}); }).find("the loss is"), std::string::npos);
-  EXPECT_TRUE(fs::exists(in_training("train.pairs")));
+  EXPECT_TRUE(fs::exists(in_training(store("train"))));
   EXPECT_FALSE(fs::exists(in_training("verify.safetensors")));
 }
 

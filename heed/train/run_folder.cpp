@@ -16,6 +16,7 @@
 #include <sstream>
 
 #include "heed/base/error.h"
+#include "heed/data/text_corpus.h"
 #include "heed/io/atomic_file.h"
 #include "heed/io/fingerprint.h"
 #include "heed/io/mapped_file.h"
@@ -41,6 +42,8 @@ std::string text_of(const ConfigField& field) {
       [](const auto* value) {
         if constexpr (std::is_same_v<decltype(value), const std::vector<std::string>*>) {
           return fmt::format("[{}]", fmt::join(*value, ", "));
+        } else if constexpr (std::is_same_v<decltype(value), const std::optional<bool>*>) {
+          return std::string(!*value ? "the preset's" : **value ? "true" : "false");
         } else {
           return fmt::format("{}", *value);
         }
@@ -56,10 +59,14 @@ constexpr const char *kLock = "lock", *kStaging = "staged", *kPrepared = "prepar
 // Of an AtomicFile that was killed.
 bool is_temporary(const std::string& name) { return name.starts_with(".heed-") && name.ends_with(".tmp"); }
 
+bool is_store(const std::string& name) {
+  return name == "train.pairs" || name == "valid.pairs" || name == "train.ids" || name == "valid.ids";
+}
+
 // What a run leaves in the folder "training", besides the lock and what is staged.
 bool is_of_a_run(const std::string& name) {
-  return name == kPrepared || name == "train.pairs" || name == "valid.pairs" || name == "tensorboard" ||
-         name == "verify.safetensors" || is_temporary(name) ||
+  return name == kPrepared || is_store(name) || name == "tensorboard" || name == "verify.safetensors" ||
+         is_temporary(name) ||
          ((name.starts_with("checkpoint-") || name.starts_with("stopped-")) && name.ends_with(".safetensors"));
 }
 
@@ -82,7 +89,7 @@ bool holds_only_a_start(const fs::path& model) {
   return true;
 }
 
-bool is_translator(const fs::path& config_json) {
+bool is_of_a_model(const fs::path& config_json) {
   if (!fs::is_regular_file(config_json)) return false;
   const MappedFile file(config_json.string());
   constexpr size_t kMost = size_t{1} << 20;
@@ -90,7 +97,8 @@ bool is_translator(const fs::path& config_json) {
   const auto* begin = reinterpret_cast<const char*>(file.bytes().data());
   const auto json = nlohmann::json::parse(begin, begin + file.bytes().size(), nullptr, /*allow_exceptions=*/false);
   const auto type = json.is_object() ? json.find("model_type") : json.end();
-  return json.is_object() && type != json.end() && (*type == "marian" || *type == "heed");
+  return json.is_object() && type != json.end() &&
+         (*type == "marian" || *type == "heed" || *type == "gpt2" || *type == "llama");
 }
 
 // A whole model, or one that is being trained and has no weights yet.
@@ -98,13 +106,24 @@ bool is_model(const fs::path& model) {
   const std::vector<std::string> training = names_in(model / "training");
   const bool run = std::any_of(training.begin(), training.end(),
                                [](const std::string& name) { return name == kStaging || is_of_a_run(name); });
-  return is_translator(model / "config.json") || (run && fs::exists(model / "train.toml"));
+  return is_of_a_model(model / "config.json") || (run && fs::exists(model / "train.toml"));
 }
 
 template <class Config>
 auto data_files(Config& config) {
   auto& d = config.data;
-  return std::array{&d.src, &d.tgt, &d.tsv, &d.valid_src, &d.valid_tgt, &d.valid_tsv};
+  return std::array{&d.src, &d.tgt, &d.tsv, &d.valid_src, &d.valid_tgt, &d.valid_tsv, &d.text, &d.valid_text};
+}
+
+// With those that lie in the folders of text; sentences come from files alone.
+std::vector<std::string> all_files(const TrainConfig& config) {
+  std::vector<std::string> all;
+  for (const auto* files : data_files(config)) {
+    const bool text = files == &config.data.text || files == &config.data.valid_text;
+    const std::vector<std::string> under = text ? data::files_under(*files) : *files;
+    all.insert(all.end(), under.begin(), under.end());
+  }
+  return all;
 }
 
 }  // namespace
@@ -161,7 +180,7 @@ void take_staged(const std::string& model) {
   const fs::path training = fs::path(model) / "training";
   for (const fs::directory_entry& entry : fs::directory_iterator(training / kStaging)) {
     const fs::path name = entry.path().filename();
-    fs::rename(entry.path(), (name.extension() == ".pairs" ? training : fs::path(model)) / name);
+    fs::rename(entry.path(), (is_store(name.string()) ? training : fs::path(model)) / name);
   }
   fs::remove(training / kStaging);
 }
@@ -179,7 +198,13 @@ NewFolders::~NewFolders() {
   for (const std::string& path : new_) fs::remove(path, ignored);
 }
 
+void check_same_task(const TrainConfig& before, const TrainConfig& now) {
+  if (before.task != now.task)
+    fail("[train] the run that was saved is another one: task was {}, is {}", before.task, now.task);
+}
+
 void check_same_run(const TrainConfig& before, const TrainConfig& now) {
+  check_same_task(before, now);
   TrainConfig a = before, b = now;
   const std::vector<ConfigField> was = config_fields(a), is = config_fields(b);
   std::vector<std::string> changed;
@@ -193,19 +218,14 @@ void check_same_run(const TrainConfig& before, const TrainConfig& now) {
 }
 
 void check_data_files(const TrainConfig& config) {
-  for (const auto* files : data_files(config)) {
-    for (const std::string& path : *files) MappedFile{path};
-  }
+  for (const std::string& path : all_files(config)) MappedFile{path};
 }
 
 std::string data_fingerprint(const TrainConfig& config) {
   std::string text;
-  for (const auto* files : data_files(config)) {
-    for (const std::string& path : *files) {
-      const MappedFile file(path);
-      text +=
-          fmt::format("'{}' of {} bytes {:016x}\n", printable(path), file.bytes().size(), fingerprint(file.bytes()));
-    }
+  for (const std::string& path : all_files(config)) {
+    const MappedFile file(path);
+    text += fmt::format("'{}' of {} bytes {:016x}\n", printable(path), file.bytes().size(), fingerprint(file.bytes()));
   }
   return text;
 }

@@ -52,6 +52,7 @@ class NewFolders {
 // Keys in which a resumed run may differ: when it ends (unless the learning rate follows from that), and what it keeps. The
 // others are an error that names them all.
 void check_same_run(const TrainConfig& before, const TrainConfig& now);
+void check_same_task(const TrainConfig& before, const TrainConfig& now);
 
 // Every file of a config can be opened; none is read.
 void check_data_files(const TrainConfig& config);

@@ -12,17 +12,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class RunTest : public testing::Test {
+// Of every task: what a run is made of is the same.
+class RunTest : public testing::TestWithParam<const char*> {
  protected:
-  void SetUp() override {
-    config_.text.tokenizer = "byte", config_.text.vocabulary = 0;
-    config_.data.tsv = {folder_.file("train.tsv")}, config_.data.valid_tsv = {folder_.file("valid.tsv")};
-    config_.train.batch_tokens = 120, config_.train.max_steps = 6, config_.valid.every = 3;
-    config_.model.preset = "tiny";
-    config_.save.out = folder_.file("model");
-    put_content(config_.data.tsv[0], letter_pairs(40, 1));
-    put_content(config_.data.valid_tsv[0], letter_pairs(4, 2));
-  }
   RunResult run(
       const RunOptions& options = {}, const std::function<bool()>& stop = [] { return false; }) {
     listener_ = {};
@@ -34,11 +26,13 @@ class RunTest : public testing::Test {
   std::string weights() const { return content_of(config_.save.out + "/model.safetensors"); }
 
   TemporaryFolder folder_;
-  TrainConfig config_ = tiny_config();
+  TrainConfig config_ = tiny_run(GetParam(), folder_);
   Listener listener_;
 };
+INSTANTIATE_TEST_SUITE_P(Tasks, RunTest, testing::Values("translate", "lm"),
+                         [](const auto& task) { return std::string(task.param); });
 
-TEST_F(RunTest, ItsConfigStartsTheSameRunAgain) {
+TEST_P(RunTest, ItsConfigStartsTheSameRunAgain) {
   EXPECT_EQ(run().state.step, 6);
   const std::string first = weights();
   TrainConfig read;
@@ -54,7 +48,7 @@ TEST_F(RunTest, ItsConfigStartsTheSameRunAgain) {
   EXPECT_FALSE(weights() == first);
 }
 
-TEST_F(RunTest, ResumesFromNothingFromAStopAndFromTheEnd) {
+TEST_P(RunTest, ResumesFromNothingFromAStopAndFromTheEnd) {
   run();
   const std::string straight = weights();
   config_.save.out = folder_.file("resumed");
@@ -67,20 +61,21 @@ TEST_F(RunTest, ResumesFromNothingFromAStopAndFromTheEnd) {
   }
 }
 
-TEST_F(RunTest, ResumeNamesWhatChanged) {
+TEST_P(RunTest, ResumeNamesWhatChanged) {
   run();
   TrainConfig before = config_;
   config_.train.seed = 5;
   EXPECT_NE(refused({.resume = true}).find("train.seed was 1, is 5"), std::string::npos);
   config_ = before;
-  put_content(config_.data.valid_tsv[0], letter_pairs(5, 3));
+  const std::string valid = folder_.file("valid.data");
+  put_content(valid, letter_pairs(5, 3));
   const std::string message = message_of<FileError>([&] { run({.resume = true}); });
-  EXPECT_NE(message.find("the data changed since the run was saved: '" + config_.data.valid_tsv[0] + "' of "),
+  EXPECT_NE(message.find("the data changed since the run was saved: '" + valid + "' of "),
             std::string::npos)
       << message;
 }
 
-TEST_F(RunTest, AFolderInUseIsNeitherOverwrittenNorResumed) {
+TEST_P(RunTest, AFolderInUseIsNeitherOverwrittenNorResumed) {
   run();
   const std::string first = weights();
   const FolderLock lock(config_.save.out + "/training");
@@ -92,7 +87,7 @@ TEST_F(RunTest, AFolderInUseIsNeitherOverwrittenNorResumed) {
   EXPECT_EQ(content_of(staging_of(config_.save.out) + "/train.pairs"), "theirs");
 }
 
-TEST_F(RunTest, WhatCannotBeTrainedReplacesNothing) {
+TEST_P(RunTest, WhatCannotBeTrainedReplacesNothing) {
   run();
   const std::string first = weights();
   const auto refuse = [&](const std::string& part, const std::function<void(TrainConfig::Run&)>& change) {
@@ -103,7 +98,7 @@ TEST_F(RunTest, WhatCannotBeTrainedReplacesNothing) {
     EXPECT_EQ(weights(), first) << part;
     config_ = before;
   };
-  refuse("expected AdamW", [](TrainConfig::Run& t) { t.weight_decay = 0.01; });
+  refuse("expected AdamW", [](TrainConfig::Run& t) { t.optimizer = "adam", t.weight_decay = 0.01; });
   refuse("train.schedule 'cosine' ends at train.max_steps, which is 0",
          [](TrainConfig::Run& t) { t.schedule = "cosine", t.max_steps = 0, t.max_epochs = 3; });
   refuse("expected more steps than warm-up", [](TrainConfig::Run& t) { t.schedule = "linear", t.warmup = 6; });
@@ -111,7 +106,7 @@ TEST_F(RunTest, WhatCannotBeTrainedReplacesNothing) {
   EXPECT_FALSE(fs::exists(staging_of(config_.save.out)));
 }
 
-TEST_F(RunTest, AskedToStopWhileItPreparesItLeavesWhatWasThere) {
+TEST_P(RunTest, AskedToStopWhileItPreparesItLeavesWhatWasThere) {
   const auto at_once = [] { return true; };
   RunResult stopped = run({}, at_once);
   EXPECT_EQ(stopped.ended, Ended::kAsked);
@@ -129,7 +124,7 @@ TEST_F(RunTest, AskedToStopWhileItPreparesItLeavesWhatWasThere) {
   EXPECT_EQ(run({.resume = true}).state.step, 6);
 }
 
-TEST_F(RunTest, AskedToStopWhileItVerifiesItSavesAndEnds) {
+TEST_P(RunTest, AskedToStopWhileItVerifiesItSavesAndEnds) {
   int64_t calls = 0;
   const RunResult stopped = run({.verify_resume = true}, [&] { return ++calls > 6; });
   EXPECT_EQ(stopped.ended, Ended::kAsked);
@@ -139,12 +134,13 @@ TEST_F(RunTest, AskedToStopWhileItVerifiesItSavesAndEnds) {
   EXPECT_EQ(run({.resume = true}).state.step, 6);
 }
 
-TEST_F(RunTest, WhatIsLeftOutIsNamed) {
-  put_content(config_.data.tsv[0], letter_pairs(20, 1) + std::string(99, 'x') + "\ty\n" + letter_pairs(20, 2));
+TEST_P(RunTest, WhatIsLeftOutIsNamed) {
+  if (config_.task != "translate") GTEST_SKIP() << "the lines of pairs";
+  put_content(folder_.file("train.data"), letter_pairs(20, 1) + std::string(99, 'x') + "\ty\n" + letter_pairs(20, 2));
   config_.data.max_length = 50;
   run();
   EXPECT_EQ(std::count(listener_.messages.begin(), listener_.messages.end(),
-                       "1 longer than 50 tokens (" + config_.data.tsv[0] + ":21): left out"),
+                       "1 longer than 50 tokens (" + folder_.file("train.data") + ":21): left out"),
             1)
       << testing::PrintToString(listener_.messages);
   config_.text.tokenizer = "word", config_.text.vocabulary = 10;
@@ -154,7 +150,7 @@ TEST_F(RunTest, WhatIsLeftOutIsNamed) {
   })) << testing::PrintToString(listener_.messages);
 }
 
-TEST_F(RunTest, TheForecastIsOfWhatIsLeft) {
+TEST_P(RunTest, TheForecastIsOfWhatIsLeft) {
   std::vector<Forecast> all;
   const auto forecast = [&](int64_t steps, int64_t epochs, const RunOptions& options) {
     config_.train.max_steps = steps, config_.train.max_epochs = epochs;
@@ -171,7 +167,7 @@ TEST_F(RunTest, TheForecastIsOfWhatIsLeft) {
   EXPECT_GT(all[3].memory_bytes, all[3].parameters * 16);
 }
 
-TEST_F(RunTest, AModelOfSomeoneElseIsNotResumed) {
+TEST_P(RunTest, AModelOfSomeoneElseIsNotResumed) {
   fs::create_directories(config_.save.out);
   put_content(config_.save.out + "/config.json", R"({"model_type": "marian"})");
   put_content(config_.save.out + "/model.safetensors", "theirs");
@@ -179,13 +175,13 @@ TEST_F(RunTest, AModelOfSomeoneElseIsNotResumed) {
   EXPECT_EQ(weights(), "theirs");
 }
 
-TEST_F(RunTest, AMissingFileLeavesNothingBehind) {
-  config_.data.valid_tsv = {folder_.file("none.tsv")};
-  EXPECT_NE(refused().find("none.tsv"), std::string::npos);
+TEST_P(RunTest, AMissingFileLeavesNothingBehind) {
+  fs::remove(folder_.file("valid.data"));
+  EXPECT_NE(refused().find("valid.data"), std::string::npos);
   EXPECT_FALSE(fs::exists(config_.save.out));
 }
 
-TEST_F(RunTest, VerifyingTheResumeSaysSoAndChangesNothing) {
+TEST_P(RunTest, VerifyingTheResumeSaysSoAndChangesNothing) {
   run();
   const std::string straight = weights();
   config_.save.out = folder_.file("verified");
@@ -200,7 +196,7 @@ TEST_F(RunTest, VerifyingTheResumeSaysSoAndChangesNothing) {
   EXPECT_FALSE(fs::exists(config_.save.out + "/training/verify.safetensors"));
 }
 
-TEST_F(RunTest, ADamagedCheckpointIsNamed) {
+TEST_P(RunTest, ADamagedCheckpointIsNamed) {
   run();
   const std::string straight = weights();
   const auto damage = [](const std::string& path) {
@@ -218,7 +214,7 @@ TEST_F(RunTest, ADamagedCheckpointIsNamed) {
   EXPECT_NE(message.find("stopped-6.safetensors' is damaged"), std::string::npos) << message;
 }
 
-TEST_F(RunTest, EventFilesAreWrittenByChoice) {
+TEST_P(RunTest, EventFilesAreWrittenByChoice) {
   run();
   const std::string events = config_.save.out + "/training/tensorboard";
   EXPECT_FALSE(fs::exists(events));

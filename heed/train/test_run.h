@@ -51,6 +51,50 @@ inline TrainConfig tiny_config() {
   return c;
 }
 
+// Words of few letters with blanks and lines between them.
+inline std::string letter_text(int64_t words, uint64_t seed) {
+  Random random(seed);
+  std::string text;
+  for (int64_t i = 0; i < words; ++i) {
+    for (uint64_t n = 1 + random.below(5); n > 0; --n) text += static_cast<char>('a' + random.below(8));
+    text += random.below(6) == 0 ? '\n' : ' ';
+  }
+  return text;
+}
+
+inline TrainConfig tiny_lm_config() {
+  TrainConfig c = default_config("lm");
+  c.text.tokenizer = "char";
+  c.model.preset = "tiny";
+  c.model.layers = 1, c.model.d_model = 16, c.model.heads = 2, c.model.context = 12, c.model.dropout = 0.1;
+  c.train.batch_tokens = 40;
+  c.train.learning_rate = 0.01, c.train.schedule = "constant", c.train.warmup = 0;
+  c.train.precision = "f32";
+  c.train.max_steps = 12;
+  c.valid.every = 4;
+  return c;
+}
+
+// A small run of either task, from files in a folder.
+inline TrainConfig tiny_run(const std::string& task, const TemporaryFolder& folder) {
+  TrainConfig c = task == "lm" ? tiny_lm_config() : tiny_config();
+  const std::string train = folder.file("train.data"), valid = folder.file("valid.data");
+  if (task == "lm") {
+    c.data.text = {train}, c.data.valid_text = {valid};
+    put_content(train, letter_text(120, 1));
+    put_content(valid, letter_text(20, 2));
+  } else {
+    c.text.tokenizer = "byte";
+    c.data.tsv = {train}, c.data.valid_tsv = {valid};
+    put_content(train, letter_pairs(40, 1));
+    put_content(valid, letter_pairs(4, 2));
+  }
+  c.train.batch_tokens = task == "lm" ? 36 : 120, c.train.max_steps = 6, c.valid.every = 3;
+  c.model.preset = "tiny";
+  c.save.out = folder.file("model");
+  return c;
+}
+
 // Keeps what a run tells.
 struct Listener : Observer {
   void on_step(const StepReport& r) override {

@@ -193,7 +193,7 @@ void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const StepBatch
   const std::string norm_text =
       std::isfinite(loss.loss) ? fmt::format(" and the gradient's norm {}", number_text(norm)) : "";
   const std::string what =
-      fmt::format("step {}, batch {} of {} in epoch {}: the loss is {}{}; its {} sentences begin with {}", state_.step,
+      fmt::format("step {}, batch {} of {} in epoch {}: the loss is {}{}; its {} sequences begin with {}", state_.step,
                   loss.bad_batch + 1, learner_->batches(batches.epoch), batches.epoch + 1, number_text(loss.loss),
                   norm_text, learner_->size_of(loss.bad_batch).sequences, learner_->begin_of(loss.bad_batch));
   if (config_.train.bad_loss == "stop") fail_file("[train] {}: stopped, the last checkpoint is as it was", what);

@@ -143,7 +143,7 @@ TEST_F(TrainerTest, ABadLossIsSkippedAndChangesNothing) {
   const auto text = [](std::span<const int32_t> ids) { return data::LetterTokenizer().decode(ids); };
   EXPECT_EQ(
       listener_.messages[0],
-      fmt::format("step 2, batch 2 of {} in epoch 1: the loss is nan; its {} sentences begin with '{}' = '{}': skipped",
+      fmt::format("step 2, batch 2 of {} in epoch 1: the loss is nan; its {} sequences begin with '{}' = '{}': skipped",
                   epoch.size(), batch.size(), text(data_.train.source(batch[0])), text(data_.train.target(batch[0]))));
   run.step();  // and it goes on
   EXPECT_EQ(run.state().skipped, 1);

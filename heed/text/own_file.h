@@ -1,0 +1,14 @@
+// The files of heed's own tokenizers: JSON that says what it is.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+namespace heed::text {
+
+// The object that a file holds. It must have everything of `expected`, with the same values: a file that says anything else
+// was written by a later heed, or by nobody.
+nlohmann::ordered_json read_own_file(const std::string& json, const nlohmann::ordered_json& expected,
+                                     const std::string& label, size_t max_bytes);
+
+}  // namespace heed::text

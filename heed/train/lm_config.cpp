@@ -1,0 +1,236 @@
+// The config of a language model: its fields, its presets, its model.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "heed/base/error.h"
+#include "heed/train/task_config.h"
+
+namespace heed::train {
+namespace {
+
+const std::vector<std::string> kPresetNames = {"auto", "tiny", "small", "base"};
+
+// What a preset fills in where the config is silent.
+struct Preset {
+  const char* name;
+  int64_t layers, d_model, heads, context;
+  double dropout;
+  int64_t batch_tokens;
+  double learning_rate;
+  int64_t warmup, steps, vocabulary;
+};
+constexpr Preset kPresets[] = {
+    {"tiny", 4, 128, 4, 128, 0, 4096, 2e-3, 100, 5000, 4000},
+    {"small", 6, 384, 6, 256, 0.2, 8192, 1e-3, 200, 10000, 16000},
+    {"base", 12, 768, 12, 1024, 0.1, 32768, 6e-4, 700, 100000, 32000},
+};
+
+const Preset& preset_named(const std::string& name) {
+  for (const Preset& p : kPresets) {
+    if (name == p.name) return p;
+  }
+  fail("[config] model.preset is '{}': expected {}", name, fmt::join(kPresetNames, ", "));
+}
+
+// The steps of tiny are minutes of two cores, those of small hours, those of base days of sixteen.
+const char* auto_preset(int64_t bytes, int64_t cores) {
+  constexpr int64_t kKilo = 1000, kMega = 1'000'000;
+  if (bytes < 500 * kKilo || (bytes < 20 * kMega && cores < 8)) return "tiny";
+  return bytes < 500 * kMega || cores < 16 ? "small" : "base";
+}
+
+std::string size_text(int64_t bytes) {
+  return bytes < 1'000'000 ? fmt::format("{:.0f} KB", static_cast<double>(bytes) * 1e-3)
+                           : fmt::format("{:.1f} MB", static_cast<double>(bytes) * 1e-6);
+}
+
+TrainConfig defaults() {
+  TrainConfig c;
+  c.task = "lm";
+  c.train.optimizer = "adamw", c.train.beta2 = 0.99, c.train.eps = 1e-8, c.train.weight_decay = 0.1;
+  c.train.smoothing = 0;
+  c.train.schedule = "";
+  c.valid.metric = "loss", c.valid.samples = 1;
+  return c;
+}
+
+// --- The fields, a table of the config each ---
+
+std::vector<ConfigField> data_fields(TrainConfig::Data& d) {
+  return {
+      {"data.text", &d.text, "files or folders of text; .gz too"},
+      {"data.valid_text", &d.valid_text, "text to validate with"},
+      {"data.valid_share", &d.valid_share, "of the text, where none is named to validate with; 0: none", {}, 0, 0.9},
+      {"data.valid_split",
+       &d.valid_split,
+       "which share of the text: its end, or documents drawn at random",
+       {"end", "random"}},
+      {"data.documents",
+       &d.documents,
+       "what is one document: a file, a line, or a paragraph (blank lines between them)",
+       {"file", "line", "paragraph"}},
+      {"data.pack", &d.pack, "documents one after the other, cut in blocks; false: each by itself"},
+      {"data.across", &d.across, "in a block, later documents see earlier ones"},
+      {"data.bad_lines", &d.bad_lines, "documents that are not UTF-8: skip or refuse", {"skip", "refuse"}},
+  };
+}
+
+std::vector<ConfigField> text_fields(TrainConfig::Text& t) {
+  return {
+      {"text.tokenizer",
+       &t.tokenizer,
+       "bpe (GPT-2's, of bytes), sentencepiece (LLaMA's), unigram, char or byte",
+       text::lm_tokenizer_kind_names()},
+      {"text.vocabulary", &t.vocabulary, "pieces of the vocabulary; 0: as many as the text is worth", {}, 0, 1 << 24},
+      {"text.normalization",
+       &t.normalization,
+       "of the text, by SentencePiece's name",
+       {"identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"}},
+  };
+}
+
+std::vector<ConfigField> model_fields(TrainConfig::Model& m) {
+  return {
+      {"model.preset", &m.preset, "auto, tiny, small or base", kPresetNames},
+      {"model.arch", &m.arch, "gpt2 or llama: what is not said is as there", {"gpt2", "llama"}},
+      {"model.layers", &m.layers, "0: the preset's", {}, 0, 1000},
+      {"model.d_model", &m.d_model, "features of a token; 0: the preset's", {}, 0, 1 << 20},
+      {"model.d_ff", &m.d_ff, "inner features of the feed-forward; 0: by d_model", {}, 0, 1 << 22},
+      {"model.heads", &m.heads, "of every attention; 0: the preset's", {}, 0, 1 << 14},
+      {"model.kv_heads", &m.kv_heads, "of keys and values; 0: as many as heads", {}, 0, 1 << 14},
+      {"model.context", &m.context, "tokens that are seen at once, the length of a block; 0: the preset's", {}, 0, 1 << 20},
+      {"model.positions",
+       &m.positions,
+       "learned (gpt2), rotary (llama), sinusoidal, alibi, t5 or none",
+       {"", "learned", "rotary", "sinusoidal", "alibi", "t5", "none"}},
+      {"model.norm", &m.norm, "layer (gpt2) or rms (llama)", {"", "layer", "rms"}},
+      {"model.norm_place", &m.norm_place, "pre or post", {"", "pre", "post"}},
+      {"model.activation",
+       &m.activation,
+       "gelu_tanh (gpt2), swiglu (llama), gelu, geglu, relu or silu",
+       {"", "gelu_tanh", "swiglu", "gelu", "geglu", "relu", "silu"}},
+      {"model.bias", &m.bias, "of products and norms; gpt2 has them, llama has none"},
+      {"model.tie", &m.tie, "the output shares the embedding; as in gpt2, not in llama"},
+      {"model.dropout", &m.dropout, "on residuals and embeddings; -1: the preset's", {}, -1, 0.999},
+      {"model.attention_dropout", &m.attention_dropout, "on attention weights; -1: as model.dropout", {}, -1, 0.999},
+      {"model.activation_dropout", &m.activation_dropout, "inside the feed-forward; -1: 0", {}, -1, 0.999},
+  };
+}
+
+std::vector<ConfigField> fields(TrainConfig& c) {
+  std::vector<ConfigField> all;
+  for (const auto& table : {data_fields(c.data), text_fields(c.text), model_fields(c.model)})
+    all.insert(all.end(), table.begin(), table.end());
+  return all;
+}
+
+std::vector<ConfigField> valid_fields(TrainConfig& c) {
+  TrainConfig::Valid& v = c.valid;
+  return {
+      {"valid.every", &v.every, "steps; 0: twenty times in the run"},
+      {"valid.patience", &v.patience, "validations without a better one before it stops; 0: never", {}, 0, 1e6},
+      {"valid.samples", &v.samples, "texts shown each time", {}, 0, 100},
+      {"valid.max_tokens", &v.max_tokens, "that are measured each time; 0: all"},
+  };
+}
+
+void check(const TrainConfig& config) {
+  const TrainConfig::Data& d = config.data;
+  if (d.text.empty()) fail("[config] no text to train with: expected data.text (--text F...)");
+}
+
+// --- What is left to the preset and the architecture ---
+
+void resolve_model(TrainConfig::Model& m, const Preset& p) {
+  const bool llama = m.arch == "llama";
+  fill(m.layers, p.layers), fill(m.d_model, p.d_model), fill(m.heads, p.heads), fill(m.context, p.context);
+  fill(m.kv_heads, m.heads);
+  fill(m.positions, llama ? "rotary" : "learned");
+  fill(m.norm, llama ? "rms" : "layer"), fill(m.norm_place, "pre");
+  fill(m.activation, llama ? "swiglu" : "gelu_tanh");
+  if (!m.bias) m.bias = !llama;
+  if (!m.tie) m.tie = !llama;
+  // Three matrices instead of two: two thirds as wide, as LLaMA has it.
+  const int64_t gated = (8 * m.d_model / 3 + 31) / 32 * 32;
+  fill(m.d_ff, m.activation.ends_with("glu") ? gated : 4 * m.d_model);
+  if (m.dropout < 0) m.dropout = p.dropout;
+  if (m.attention_dropout < 0) m.attention_dropout = m.dropout;
+  if (m.activation_dropout < 0) m.activation_dropout = 0;
+}
+
+std::string resolve(TrainConfig& c, int64_t bytes, const Machine& machine) {
+  std::string said;
+  if (c.model.preset == "auto") {
+    c.model.preset = auto_preset(bytes, machine.cores);
+    said = fmt::format("preset {}: {} of text, {} cores", c.model.preset, size_text(bytes), machine.cores);
+  }
+  const Preset& p = preset_named(c.model.preset);
+  resolve_model(c.model, p);
+  fill(c.train.batch_tokens, p.batch_tokens);
+  fill(c.train.learning_rate, p.learning_rate);
+  if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
+    c.train.max_steps = p.steps;
+    if (c.valid.patience == 0) c.valid.patience = 10;
+    said += fmt::format("{}at most {} steps, or {} validations without a better one", said.empty() ? "" : "; ",
+                        c.train.max_steps, c.valid.patience);
+  }
+  // A cosine ends with the last step: it takes a number of them.
+  fill(c.train.schedule, c.train.max_steps > 0 ? "cosine" : "sqrt");
+  if (c.train.warmup < 0) {
+    c.train.warmup = c.train.max_steps > 0 ? std::min(p.warmup, c.train.max_steps / 10) : p.warmup;
+  }
+  constexpr int64_t kValidations = 20, kMostBetween = 1000;
+  fill(c.valid.every, c.train.max_steps > 0 ? std::clamp<int64_t>(c.train.max_steps / kValidations, 1, kMostBetween)
+                                            : kMostBetween / 4);
+  return said;
+}
+
+kernels::Activation activation_named(const std::string& name) {
+  if (name == "relu") return kernels::Activation::kRelu;
+  if (name == "silu" || name == "swiglu") return kernels::Activation::kSilu;
+  return name == "gelu_tanh" ? kernels::Activation::kGeluTanh : kernels::Activation::kGelu;
+}
+
+models::ModelConfig model(const TrainConfig& config, int64_t /*source_vocabulary*/, int64_t vocabulary) {
+  const TrainConfig::Model& m = config.model;
+  models::ModelConfig c;
+  c.family = models::Family::kDecoder;
+  nn::StackConfig& s = c.decoder;
+  s.layers = m.layers, s.d_model = m.d_model, s.d_ff = m.d_ff, s.heads = m.heads, s.kv_heads = m.kv_heads;
+  s.norm = m.norm == "rms" ? nn::NormKind::kRms : nn::NormKind::kLayer;
+  s.norm_place = m.norm_place == "post" ? nn::NormPlace::kPost : nn::NormPlace::kPre;
+  s.final_norm = s.norm_place == nn::NormPlace::kPre;
+  s.activation = activation_named(m.activation);
+  s.gated = m.activation.ends_with("glu");
+  s.bias = s.norm_bias = *m.bias;
+  s.init_deviation = 0.02f;
+  s.positions.kind = nn::position_kind(m.positions);
+  s.positions.max_length = m.context;
+  const auto residual = static_cast<float>(m.dropout);
+  s.dropout = {residual, static_cast<float>(m.attention_dropout), static_cast<float>(m.activation_dropout), residual};
+  c.vocabulary = vocabulary;
+  c.tie_embeddings = *m.tie;
+  c.scale_embedding = false;
+  c.check();
+  return c;
+}
+
+}  // namespace
+
+text::LmTokenizerConfig lm_tokenizer_config(const TrainConfig& config) {
+  text::LmTokenizerConfig t;
+  t.kind = text::lm_tokenizer_kind(config.text.tokenizer);
+  t.pieces.vocabulary = config.text.vocabulary;
+  t.pieces.most_by_text = preset_named(config.model.preset).vocabulary;
+  t.pieces.normalization = config.text.normalization;
+  t.pieces.seed = static_cast<uint64_t>(config.train.seed);
+  return t;
+}
+
+const TaskConfig& lm_task_config() {
+  static const TaskConfig task{"lm", defaults, fields, valid_fields, check, resolve, model};
+  return task;
+}
+
+}  // namespace heed::train

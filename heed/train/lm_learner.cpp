@@ -1,0 +1,105 @@
+#include "heed/train/lm_learner.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+#include "heed/io/printable.h"
+#include "heed/models/directory.h"
+#include "heed/text/interim.h"
+#include "heed/models/weights.h"
+
+namespace heed::train {
+namespace {
+
+models::ModelConfig model_of(const TrainConfig& config, const LmData& data) {
+  models::ModelConfig c = model_config(config, 0, data.tokenizer->size());
+  const text::SpecialIds ids = data.tokenizer->special();
+  c.tokens = {text::start_of(ids), ids.eos, ids.unk, ids.pad};
+  return c;
+}
+
+}  // namespace
+
+double text_loss(const models::Decoder& model, const data::TextStore& store, std::span<const data::Block> blocks,
+                 const TextBatchConfig& how, int64_t batch_tokens) {
+  const NoGrad no_grad;
+  double nll = 0;
+  int64_t rows = 0;
+  for (size_t begin = 0, end = 0; begin < blocks.size(); begin = end) {
+    int64_t tokens = 0;
+    while (end < blocks.size() && (end == begin || tokens < batch_tokens)) {
+      tokens += blocks[end].end - blocks[end].begin;
+      ++end;
+    }
+    const TextBatch batch = text_batch(store, blocks.subspan(begin, end - begin), how);
+    const LossResult result = model.loss(batch.tokens, batch.labels, {}, {});
+    nll += result.nll;
+    rows += result.rows;
+  }
+  return rows > 0 ? nll / static_cast<double>(rows) : 0;
+}
+
+LmLearner::LmLearner(const TrainConfig& config, const LmData& data)
+    : config_(config),
+      data_(data),
+      model_(model_of(config, data), static_cast<uint64_t>(config.train.seed)),
+      how_{model_.config.tokens.start, config.data.across} {}
+
+int64_t LmLearner::batches(int64_t epoch) {
+  if (epoch_of_blocks_ != epoch) {
+    const data::BlockConfig how{.context = config_.model.context,
+                                .tokens = config_.train.batch_tokens,
+                                .pack = config_.data.pack,
+                                .seed = static_cast<uint64_t>(config_.train.seed)};
+    epoch_ = std::make_unique<data::EpochBlocks>(data_.train, how, epoch);
+    epoch_of_blocks_ = epoch;
+  }
+  return epoch_->size();
+}
+
+BatchSize LmLearner::size_of(int64_t batch) const {
+  BatchSize size;
+  for (const data::Block& block : epoch_->batch(batch)) size.rows += block.end - block.begin;
+  size.tokens = size.rows;
+  size.sequences = text_sequences(data_.train, epoch_->batch(batch), how_.across);
+  return size;
+}
+
+BatchLoss LmLearner::learn(int64_t batch, const LossArgs& args, const nn::Context& context, uint32_t first_id) {
+  const TextBatch text = text_batch(data_.train, epoch_->batch(batch), how_, first_id);
+  const LossResult result = model_.loss(text.tokens, text.labels, args, context);
+  result.loss.backward();
+  return {double{result.loss.item()}, result.nll};
+}
+
+std::string LmLearner::begin_of(int64_t batch) const {
+  constexpr int64_t kShown = 30;
+  const data::Block first = epoch_->batch(batch)[0];
+  const auto size = static_cast<size_t>(std::min(kShown, first.end - first.begin));
+  return in_quotes(data_.tokenizer->decode(data_.train.ids().subspan(static_cast<size_t>(first.begin), size)));
+}
+
+int64_t LmLearner::usual_batches() const {
+  return std::max<int64_t>(1, data_.train.tokens() / config_.train.batch_tokens);
+}
+
+void LmLearner::measure(ValidationReport& r) {
+  const data::TextStore& store = *data_.valid;
+  std::vector<data::Block> blocks = data::cut_in_blocks(store, config_.model.context, config_.data.pack);
+  int64_t tokens = 0;
+  const int64_t most = config_.valid.max_tokens;
+  const auto enough = std::find_if(blocks.begin(), blocks.end(), [&](const data::Block& block) {
+    return most > 0 && (tokens += block.end - block.begin) > most && block.begin > 0;
+  });
+  blocks.erase(enough, blocks.end());
+  r.loss = text_loss(model_, store, blocks, how_, 2 * config_.train.batch_tokens);
+  r.perplexity = std::exp(r.loss);
+  // Whatever the pieces: what a byte of the text costs.
+  r.bits_per_byte =
+      r.loss * static_cast<double>(store.tokens()) / (std::numbers::ln2 * static_cast<double>(store.bytes()));
+}
+
+void LmLearner::publish(const std::string& folder) { static_cast<void>(folder); }
+
+}  // namespace heed::train

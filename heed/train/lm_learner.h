@@ -1,0 +1,56 @@
+// Learning to go on with a text: a decoder and documents.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "heed/data/blocks.h"
+#include "heed/data/text_store.h"
+#include "heed/models/decoder.h"
+#include "heed/text/tokenizer.h"
+#include "heed/train/config.h"
+#include "heed/train/learner.h"
+#include "heed/train/lm_batch.h"
+
+namespace heed::train {
+
+// What a run reads.
+struct LmData {
+  data::TextStore train;
+  std::optional<data::TextStore> valid;
+  std::shared_ptr<const text::Tokenizer> tokenizer;
+  std::string identity;  // of the data: must be the same on resume
+};
+
+// Mean over tokens of -log p, each from what stands before it in its block.
+double text_loss(const models::Decoder& model, const data::TextStore& store, std::span<const data::Block> blocks,
+                 const TextBatchConfig& how, int64_t batch_tokens);
+
+class LmLearner final : public Learner {
+ public:
+  LmLearner(const TrainConfig& config, const LmData& data);
+
+  const nn::Parameters& parameters() const override { return model_.parameters; }
+  std::string identity() const override { return data_.identity; }
+  int64_t batches(int64_t epoch) override;
+  BatchSize size_of(int64_t batch) const override;
+  BatchLoss learn(int64_t batch, const LossArgs& args, const nn::Context& context, uint32_t first_id) override;
+  std::string begin_of(int64_t batch) const override;
+  int64_t usual_batches() const override;
+  bool validates() const override { return data_.valid.has_value(); }
+  void measure(ValidationReport& report) override;
+  void publish(const std::string& folder) override;
+
+  const models::Decoder& model() const { return model_; }
+
+ private:
+  const TrainConfig config_;
+  const LmData& data_;
+  models::Decoder model_;
+  const TextBatchConfig how_;
+  std::unique_ptr<data::EpochBlocks> epoch_;
+  int64_t epoch_of_blocks_ = -1;
+};
+
+}  // namespace heed::train

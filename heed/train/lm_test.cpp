@@ -1,0 +1,144 @@
+// Language models: what a batch holds, what their losses are, and a whole run by every way to read a text.
+#include <cmath>
+#include <numbers>
+
+#include "heed/models/directory.h"
+#include "heed/train/lm_learner.h"
+#include "heed/train/run.h"
+#include "heed/train/test_run.h"
+
+namespace heed::train {
+namespace {
+
+class LmTest : public testing::Test {
+ protected:
+  // Documents a line.
+  data::TextStore store(const std::string& text, const std::string& name = "store") {
+    put_content(folder_.file("text"), text);
+    data::TextCorpus corpus({.files = {folder_.file("text")}, .documents = data::Documents::kLine});
+    data::build_text_store(folder_.file(name), corpus, data::LetterTokenizer());
+    return data::TextStore::open(folder_.file(name));
+  }
+  static std::vector<int64_t> lengths(const Spans& spans) {
+    std::vector<int64_t> all;
+    for (int64_t i = 0; i < spans.count(); ++i) all.push_back(spans.length(i));
+    return all;
+  }
+  const TemporaryFolder folder_;
+};
+
+using Ids = std::vector<int32_t>;
+using Lengths = std::vector<int64_t>;
+
+TEST_F(LmTest, ABatchPredictsEveryIdFromThoseBeforeIt) {
+  const data::TextStore text = store("a b c\nd\ne f\n");
+  const int32_t a = 3 + 'a', b = a + 1, c = a + 2, d = a + 3, e = a + 4, f = a + 5, eos = 0, start = 9;
+  const std::vector<data::Block> blocks = {{2, 6}, {6, 9}, {0, 1}};
+  for (const bool across : {true, false}) {
+    const TextBatch batch = text_batch(text, blocks, {start, across}, 5);
+    EXPECT_EQ(batch.labels, (Ids{c, eos, d, eos, e, f, eos, a}));
+    EXPECT_EQ(batch.tokens.ids, (Ids{b, c, start, d, start, e, f, start}));
+    EXPECT_EQ(lengths(batch.tokens.spans), across ? (Lengths{4, 3, 1}) : (Lengths{2, 2, 3, 1}));
+    EXPECT_EQ(batch.tokens.spans.ids()[0], 5u);
+    EXPECT_EQ(text_sequences(text, blocks, across), static_cast<uint32_t>(batch.tokens.spans.count()));
+  }
+}
+
+// The loss of a document does not depend on what else a block holds, where documents do not see each other.
+TEST_F(LmTest, DocumentsApartHaveTheLossOfDocumentsAlone) {
+  const data::TextStore text = store("a b c a b\nd d\ne f a\nb\n");
+  TrainConfig config = tiny_lm_config();
+  resolve_config(config, 0);
+  const models::Decoder model(model_config(config, 0, data::LetterTokenizer().size()), 3);
+  const auto loss = [&](bool pack, bool across) {
+    return text_loss(model, text, data::cut_in_blocks(text, 12, pack), {0, across}, 100);
+  };
+  EXPECT_EQ(loss(true, false), loss(false, false));
+  EXPECT_EQ(loss(false, true), loss(false, false));
+  EXPECT_NE(loss(true, true), loss(true, false));
+  // However it is dealt out to batches.
+  const std::vector<data::Block> blocks = data::cut_in_blocks(text, 3, true);
+  EXPECT_NEAR(text_loss(model, text, blocks, {0, true}, 1), text_loss(model, text, blocks, {0, true}, 1000), 1e-12);
+}
+
+class LmRun : public testing::Test {
+ protected:
+  RunResult run(const RunOptions& options = {}) {
+    listener_ = {};
+    return run_training(config_, options, listener_, [] { return false; });
+  }
+  TemporaryFolder folder_;
+  TrainConfig config_ = tiny_run("lm", folder_);
+  Listener listener_;
+};
+
+TEST_F(LmRun, TrainsWithEveryWayToReadAText) {
+  config_.data.valid_text.clear();
+  config_.data.valid_share = 0.3;
+  for (const char* tokenizer : {"char", "byte", "bpe"}) {
+    for (const char* documents : {"file", "line", "paragraph"}) {
+      for (const bool pack : {true, false}) {
+        config_.text.tokenizer = tokenizer, config_.data.documents = documents, config_.data.pack = pack;
+        config_.data.across = !pack;
+        config_.data.valid_split = std::string(documents) == "line" ? "random" : "end";
+        if (std::string(documents) == "paragraph") {
+          put_content(folder_.file("train.data"), letter_text(50, 1) + "\n\n" + letter_text(50, 2) + "\n\n" +
+                                                      letter_text(50, 3) + "\n\n" + letter_text(50, 4));
+        }
+        EXPECT_EQ(run({.overwrite = true}).state.step, 6) << tokenizer << documents << pack;
+        ASSERT_EQ(listener_.validations.size(), 2u);
+        const ValidationReport& last = listener_.validations.back();
+        EXPECT_TRUE(std::isfinite(last.loss));
+        EXPECT_GT(last.bits_per_byte, 0);
+        EXPECT_EQ(last.bleu, -1);
+        EXPECT_NEAR(last.perplexity, std::exp(last.loss), 1e-9);
+      }
+    }
+  }
+}
+
+TEST_F(LmRun, LearnsWhatIsTold) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "abcdefgh";
+  put_content(folder_.file("train.data"), text);
+  put_content(folder_.file("valid.data"), text.substr(0, 80));
+  config_.train.max_steps = 150, config_.valid.every = 50, config_.model.dropout = 0;
+  run();
+  EXPECT_LT(listener_.validations.back().loss, 0.5);
+  EXPECT_LT(listener_.validations.back().loss, listener_.validations.front().loss);
+  // One character is one byte, and the end of the document is paid for too.
+  EXPECT_NEAR(listener_.validations.back().bits_per_byte,
+              listener_.validations.back().loss * 81 / (80 * std::numbers::ln2), 1e-9);
+}
+
+TEST_F(LmRun, AShareThatLeavesNothingIsRefused) {
+  config_.data.valid_text.clear();
+  config_.data.valid_split = "random";  // one document: all or nothing
+  const std::string message = message_of<Error>([&] { run(); });
+  EXPECT_NE(message.find("no document is left to "), std::string::npos) << message;
+  config_.data.valid_share = 0;
+  EXPECT_EQ(run().state.step, 6);
+  EXPECT_TRUE(listener_.validations.empty());
+}
+
+TEST_F(LmRun, AFileMoreInAFolderIsOtherData) {
+  std::filesystem::create_directory(folder_.file("folder"));
+  put_content(folder_.file("folder/a"), letter_text(50, 5));
+  config_.data.text = {folder_.file("folder")};
+  run();
+  EXPECT_EQ(run({.resume = true}).state.step, 6);
+  put_content(folder_.file("folder/b"), letter_text(50, 6));
+  EXPECT_NE(message_of([&] { run({.resume = true}); }).find("the data changed since the run was saved"),
+            std::string::npos);
+}
+
+TEST_F(LmRun, AnotherTaskIsNotResumed) {
+  run();
+  TrainConfig other = tiny_run("translate", folder_);
+  const std::string message =
+      message_of<Error>([&] { run_training(other, {.resume = true}, listener_, [] { return false; }); });
+  EXPECT_NE(message.find("task was lm, is translate"), std::string::npos) << message;
+}
+
+}  // namespace
+}  // namespace heed::train

@@ -1,0 +1,35 @@
+// What the config of one task has of its own; config.cpp has what all share.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "heed/train/config.h"
+
+namespace heed::train {
+
+struct TaskConfig {
+  const char* name;
+  TrainConfig (*defaults)();
+  std::vector<ConfigField> (*fields)(TrainConfig& config);        // of data, text and model
+  std::vector<ConfigField> (*valid_fields)(TrainConfig& config);  // of valid
+  void (*check)(const TrainConfig& config);                       // the files are named, and go together
+  // The preset by the data and the machine, and what it fills; says what it chose and why.
+  std::string (*resolve)(TrainConfig& config, int64_t amount, const Machine& machine);
+  models::ModelConfig (*model)(const TrainConfig& config, int64_t source_vocabulary, int64_t vocabulary);
+};
+const TaskConfig& translator_task_config();
+const TaskConfig& lm_task_config();
+
+void check_task(const TrainConfig& config);  // as the task of the config does
+
+// Puts what the preset says where nothing is said.
+template <class T>
+void fill(T& value, T otherwise) {
+  if (value <= 0) value = otherwise;
+}
+inline void fill(std::string& value, const char* otherwise) {
+  if (value.empty()) value = otherwise;
+}
+
+}  // namespace heed::train

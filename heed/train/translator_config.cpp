@@ -1,0 +1,201 @@
+// The config of a translator: its fields, its presets, its model.
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "heed/base/error.h"
+#include "heed/train/bleu_tokenizer.h"
+#include "heed/train/task_config.h"
+
+namespace heed::train {
+namespace {
+
+const std::vector<std::string> kTranslatorPresets = {"auto", "tiny", "small", "base"};
+
+// What a preset fills in where the config is silent.
+struct Preset {
+  const char* name;
+  int64_t layers, d_model, d_ff, heads;
+  double dropout;
+  int64_t batch_tokens;
+  double learning_rate;
+  int64_t warmup, vocabulary;
+};
+constexpr Preset kPresets[] = {
+    {"tiny", 4, 128, 256, 4, 0.3, 4096, 5e-3, 2000, 8000},
+    {"small", 6, 256, 1024, 4, 0.2, 4096, 1.5e-3, 2000, 16000},
+    {"base", 6, 512, 2048, 8, 0.1, 4096, 7e-4, 4000, 32000},
+};
+
+const Preset& preset_named(const std::string& name) {
+  for (const Preset& p : kPresets) {
+    if (name == p.name) return p;
+  }
+  fail("[config] model.preset is '{}': expected {}", name, fmt::join(kTranslatorPresets, ", "));
+}
+
+// A million pairs of sentences cost about 10^16 operations an epoch with base, 75 hours of one core: with fewer than eight
+// it is small that ends within days.
+const char* auto_preset(int64_t pairs, int64_t cores) {
+  if (pairs < 200'000) return "tiny";
+  return pairs < 1'000'000 || cores < 8 ? "small" : "base";
+}
+
+// Every sentence is seen a hundred times where there are 30,000; fewer want more rounds, more want fewer.
+int64_t epochs_worth(int64_t pairs) { return std::clamp<int64_t>(3'000'000 / std::max<int64_t>(1, pairs), 20, 1000); }
+
+kernels::Activation activation_named(const std::string& name) {
+  if (name == "gelu") return kernels::Activation::kGelu;
+  return name == "silu" ? kernels::Activation::kSilu : kernels::Activation::kRelu;
+}
+
+// --- The fields, a table of the config each ---
+
+std::vector<ConfigField> data_fields(TrainConfig::Data& d) {
+  return {
+      {"data.src", &d.src, "source sentences, one a line; .gz too; several files"},
+      {"data.tgt", &d.tgt, "their translations, as many lines"},
+      {"data.tsv", &d.tsv, "instead of the two: source<TAB>target"},
+      {"data.valid_src", &d.valid_src, "source sentences to validate with"},
+      {"data.valid_tgt", &d.valid_tgt, "their translations"},
+      {"data.valid_tsv", &d.valid_tsv, "instead of the two"},
+      {"data.bad_lines", &d.bad_lines, "empty, over-long or not UTF-8: skip or refuse", {"skip", "refuse"}},
+      {"data.max_length", &d.max_length, "tokens of a sentence; longer pairs count as bad lines", {}, 2, 65536},
+  };
+}
+
+std::vector<ConfigField> text_fields(TrainConfig::Text& t) {
+  return {
+      {"text.tokenizer", &t.tokenizer, "bpe, unigram, word, char or byte", text::tokenizer_kind_names()},
+      {"text.vocabulary", &t.vocabulary, "pieces of the vocabulary; 0: as many as the text is worth", {}, 0, 1 << 24},
+      {"text.joint", &t.joint, "one vocabulary for both languages"},
+      {"text.normalization",
+       &t.normalization,
+       "of the text, by SentencePiece's name",
+       {"identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"}},
+  };
+}
+
+std::vector<ConfigField> model_fields(TrainConfig::Model& m) {
+  return {
+      {"model.preset", &m.preset, "auto, tiny, small or base", kTranslatorPresets},
+      {"model.encoder_layers", &m.encoder_layers, "0: the preset's", {}, 0, 1000},
+      {"model.decoder_layers", &m.decoder_layers, "0: the preset's", {}, 0, 1000},
+      {"model.d_model", &m.d_model, "features of a token; 0: the preset's", {}, 0, 1 << 20},
+      {"model.d_ff", &m.d_ff, "inner features of the feed-forward; 0: the preset's", {}, 0, 1 << 22},
+      {"model.heads", &m.heads, "of every attention; 0: the preset's", {}, 0, 1 << 14},
+      {"model.norm_place", &m.norm_place, "post (the paper) or pre", {"", "post", "pre"}},
+      {"model.activation", &m.activation, "relu, gelu or silu", {"", "relu", "gelu", "silu"}},
+      {"model.positions",
+       &m.positions,
+       "sinusoidal, learned, rotary, alibi, t5 or none",
+       {"", "sinusoidal", "learned", "rotary", "alibi", "t5", "none"}},
+      {"model.dropout", &m.dropout, "on residuals and embeddings; -1: the preset's", {}, -1, 0.999},
+      {"model.attention_dropout", &m.attention_dropout, "on attention weights; -1: the preset's", {}, -1, 0.999},
+      {"model.activation_dropout", &m.activation_dropout, "inside the feed-forward; -1: the preset's", {}, -1, 0.999},
+      {"model.share_embeddings", &m.share_embeddings, "source and target share theirs (needs joint)"},
+  };
+}
+
+std::vector<ConfigField> fields(TrainConfig& c) {
+  std::vector<ConfigField> all;
+  for (const auto& table : {data_fields(c.data), text_fields(c.text), model_fields(c.model)})
+    all.insert(all.end(), table.begin(), table.end());
+  return all;
+}
+
+std::vector<ConfigField> valid_fields(TrainConfig& c) {
+  TrainConfig::Valid& v = c.valid;
+  return {
+      {"valid.every", &v.every, "steps; 0: once an epoch"},
+      {"valid.metric", &v.metric, "that picks the best checkpoint", {"bleu", "chrf", "loss"}},
+      {"valid.patience", &v.patience, "validations without a better one before it stops; 0: never", {}, 0, 1e6},
+      {"valid.beam", &v.beam, "of its translations", {}, 1, 64},
+      {"valid.samples", &v.samples, "translations shown each time", {}, 0, 100},
+      {"valid.max_sentences", &v.max_sentences, "that are translated each time; 0: none, the loss alone"},
+      {"valid.bleu_tokens", &v.bleu_tokens, "how BLEU splits words", bleu_tokens_names()},
+      {"valid.lowercase", &v.lowercase, "BLEU and chrF without regard to case"},
+  };
+}
+
+void check(const TrainConfig& config) {
+  const TrainConfig::Data& d = config.data;
+  if (d.src.empty() != d.tgt.empty()) {
+    fail("[config] {} is there and {} is missing: sentences and their translations go together",
+         d.src.empty() ? "data.tgt" : "data.src", d.src.empty() ? "data.src" : "data.tgt");
+  }
+  if (d.tsv.empty() && d.src.empty()) {
+    fail("[config] no sentences to train with: expected data.src and data.tgt (--src F --tgt F), or data.tsv");
+  }
+  if (!d.tsv.empty() && (!d.src.empty() || !d.tgt.empty()))
+    fail("[config] both data.tsv and data.src or data.tgt: expected one of them");
+  if (d.valid_src.empty() != d.valid_tgt.empty())
+    fail("[config] data.valid_src and data.valid_tgt go together: one is missing");
+}
+
+std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
+  std::string said;
+  if (c.model.preset == "auto") {
+    c.model.preset = auto_preset(pairs, machine.cores);
+    said = fmt::format("preset {}: {} sentence pairs, {} cores", c.model.preset, pairs, machine.cores);
+  }
+  const Preset& p = preset_named(c.model.preset);
+  fill(c.model.encoder_layers, p.layers), fill(c.model.decoder_layers, p.layers);
+  fill(c.model.d_model, p.d_model), fill(c.model.d_ff, p.d_ff), fill(c.model.heads, p.heads);
+  fill(c.model.norm_place, "post"), fill(c.model.activation, "relu"), fill(c.model.positions, "sinusoidal");
+  if (c.model.dropout < 0) c.model.dropout = p.dropout;
+  if (c.model.attention_dropout < 0) c.model.attention_dropout = 0;
+  if (c.model.activation_dropout < 0) c.model.activation_dropout = 0;
+  fill(c.train.batch_tokens, p.batch_tokens);
+  fill(c.train.learning_rate, p.learning_rate);
+  if (c.train.warmup < 0) c.train.warmup = p.warmup;
+  if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
+    c.train.max_epochs = epochs_worth(pairs);
+    if (c.valid.patience == 0) c.valid.patience = 10;
+    said += fmt::format("{}at most {} epochs, or {} validations without a better one", said.empty() ? "" : "; ",
+                        c.train.max_epochs, c.valid.patience);
+  }
+  return said;
+}
+
+models::ModelConfig model(const TrainConfig& config, int64_t source_vocabulary, int64_t target_vocabulary) {
+  const TrainConfig::Model& m = config.model;
+  models::ModelConfig c;
+  nn::StackConfig s;
+  s.d_model = m.d_model, s.d_ff = m.d_ff, s.heads = m.heads;
+  s.norm_place = m.norm_place == "pre" ? nn::NormPlace::kPre : nn::NormPlace::kPost;
+  s.final_norm = s.norm_place == nn::NormPlace::kPre;
+  s.activation = activation_named(m.activation);
+  s.positions.kind = nn::position_kind(m.positions);
+  s.positions.max_length = std::max<int64_t>(512, 2 * config.data.max_length);
+  const auto residual = static_cast<float>(m.dropout);
+  s.dropout = {residual, static_cast<float>(m.attention_dropout), static_cast<float>(m.activation_dropout), residual};
+  c.encoder = c.decoder = s;
+  c.encoder.layers = m.encoder_layers;
+  c.decoder.layers = m.decoder_layers;
+  c.source_vocabulary = source_vocabulary;
+  c.vocabulary = target_vocabulary;
+  c.share_source = m.share_embeddings && config.text.joint;
+  c.check();
+  return c;
+}
+
+}  // namespace
+
+text::TokenizerConfig tokenizer_config(const TrainConfig& config) {
+  text::TokenizerConfig t;
+  t.kind = text::tokenizer_kind(config.text.tokenizer);
+  t.vocabulary = config.text.vocabulary;
+  t.most_by_text = preset_named(config.model.preset).vocabulary;
+  t.joint = config.text.joint;
+  t.normalization = config.text.normalization;
+  t.seed = static_cast<uint64_t>(config.train.seed);
+  return t;
+}
+
+const TaskConfig& translator_task_config() {
+  static const TaskConfig task{"translate", [] { return TrainConfig{}; }, fields, valid_fields, check, resolve, model};
+  return task;
+}
+
+}  // namespace heed::train
