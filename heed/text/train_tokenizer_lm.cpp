@@ -9,7 +9,6 @@
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
 #include "heed/text/char_tokenizer.h"
-#include "heed/text/interim.h"
 #include "heed/text/train_tokenizer_bytes.h"
 #include "heed/text/training_lines.h"
 #include "heed/text/unicode.h"

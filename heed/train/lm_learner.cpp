@@ -6,8 +6,6 @@
 
 #include "heed/io/printable.h"
 #include "heed/models/directory.h"
-#include "heed/text/interim.h"
-#include "heed/models/weights.h"
 
 namespace heed::train {
 namespace {
@@ -15,7 +13,8 @@ namespace {
 models::ModelConfig model_of(const TrainConfig& config, const LmData& data) {
   models::ModelConfig c = model_config(config, 0, data.tokenizer->size());
   const text::SpecialIds ids = data.tokenizer->special();
-  c.tokens = {text::start_of(ids), ids.eos, ids.unk, ids.pad};
+  // A document begins behind bos, or behind the end of another.
+  c.tokens = {ids.bos >= 0 ? ids.bos : ids.eos, ids.eos, ids.unk, ids.pad};
   return c;
 }
 
@@ -100,6 +99,6 @@ void LmLearner::measure(ValidationReport& r) {
       r.loss * static_cast<double>(store.tokens()) / (std::numbers::ln2 * static_cast<double>(store.bytes()));
 }
 
-void LmLearner::publish(const std::string& folder) { static_cast<void>(folder); }
+void LmLearner::publish(const std::string& folder) { models::save_decoder(folder, model_); }
 
 }  // namespace heed::train

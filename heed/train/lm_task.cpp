@@ -4,7 +4,6 @@
 #include "heed/base/random.h"
 #include "heed/io/atomic_file.h"
 #include "heed/io/printable.h"
-#include "heed/text/interim.h"
 #include "heed/train/lm_learner.h"
 #include "heed/train/task.h"
 
