@@ -17,7 +17,8 @@ void cut(std::vector<Block>& blocks, Block whole, int64_t context, int64_t first
     blocks.push_back({whole.begin, whole.begin + first});
     whole.begin += first;
   }
-  for (int64_t at = whole.begin; at < whole.end; at += context) blocks.push_back({at, std::min(at + context, whole.end)});
+  for (int64_t at = whole.begin; at < whole.end; at += context)
+    blocks.push_back({at, std::min(at + context, whole.end)});
 }
 
 }  // namespace

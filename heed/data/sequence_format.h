@@ -12,8 +12,8 @@ struct StoreStart {
   uint64_t word, version = kStoreVersion;
 };
 struct StoreEnd {
-  uint64_t count = 0;               // of entries
-  uint64_t first = 0, second = 0;   // of pairs: tokens of the sources and of the targets; of documents: tokens and bytes
+  uint64_t count = 0;              // of entries
+  uint64_t first = 0, second = 0;  // of pairs: tokens of sources and of targets; of documents: tokens, bytes of text
   uint64_t fingerprint = 0, word = 0;
 };
 

@@ -45,8 +45,8 @@ TokenizerPair load_tokenizers(const std::string& folder);
 bool has_tokenizers(const std::string& folder);
 
 // The one tokenizer of a model that is no translator: tokenizer.json, or vocab.json with merges.txt (GPT-2's), or
-// tokenizer.model (LLaMA's), or heed's own byte_tokenizer.json or char_tokenizer.json; with tokenizer_config.json and special_tokens_map.json
-// where they are there. The first of these that a folder holds is read.
+// tokenizer.model (LLaMA's), or heed's own byte_tokenizer.json or char_tokenizer.json; with tokenizer_config.json and
+// special_tokens_map.json where they are there. The first of these that a folder holds is read.
 std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& folder);
 bool has_tokenizer(const std::string& folder);
 
