@@ -2,7 +2,21 @@
 
 #include <algorithm>
 
+#include "heed/base/error.h"
+#include "heed/io/printable.h"
+
 namespace heed::text {
+
+void name_added(std::vector<std::string>& pieces, const AddedToken& token, const std::string& label) {
+  constexpr size_t kMostBehind = 100'000;
+  const auto id = static_cast<size_t>(token.id);
+  if (token.text.empty()) fail_file("[tokenizer] {}: the added token of id {} is empty", label, token.id);
+  if (token.id < 0 || id > pieces.size() + kMostBehind) {
+    fail_file("[tokenizer] {}: added token {} has id {}", label, in_quotes(token.text), token.id);
+  }
+  if (id >= pieces.size()) pieces.resize(id + 1);
+  pieces[id] = token.text;
+}
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
   std::stable_sort(tokens_.begin(), tokens_.end(),

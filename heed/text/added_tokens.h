@@ -1,12 +1,16 @@
 // Texts that stand for one id each, found in a text from left to right, the longest first.
 #pragma once
 
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "heed/text/bpe_tokenizer.h"
 
 namespace heed::text {
+
+// Puts a token among the pieces, behind them where its id lies there. `label` begins the message of an error.
+void name_added(std::vector<std::string>& pieces, const AddedToken& token, const std::string& label);
 
 class AddedTokens {
  public:

@@ -85,8 +85,15 @@ TEST(Tokenizer, AHugeFileIsRefusedByItsSize) {
     put_content(folder.file(file.name), "{}");
     constexpr uintmax_t kHuge = uintmax_t{1} << 40;  // a hole: it takes no place on the disk
     fs::resize_file(folder.file(file.name), kHuge);
+    const auto load = [&] {
+      if (file.reader == TokenizerFile::kSingle) {
+        load_tokenizer(folder.file("."));
+      } else {
+        load_tokenizers(folder.file("."));
+      }
+    };
     EXPECT_EQ(
-        message_of([&] { load_tokenizers(folder.file(".")); }),
+        message_of(load),
         fmt::format("[tokenizer] {}/{}: {} bytes, expected at most {}", folder.file("."), file.name, kHuge, 256 << 20));
   }
 }
@@ -98,7 +105,6 @@ TEST(Tokenizer, TheListNamesEveryFile) {
   const Vocabulary vocabulary({"</s>", "<unk>", "<pad>"});
   NamedFiles written = marian_files({"", "", &vocabulary, &vocabulary});
   written.push_back(byte_files().at(0));
-  EXPECT_EQ(written.size(), names.size());
   for (const auto& [name, content] : written) EXPECT_TRUE(names.contains(name)) << name;
 }
 
