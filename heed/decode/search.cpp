@@ -15,9 +15,7 @@ void SearchConfig::check() const {
     fail("[search] length penalty {}: expected 0 to 10", length_penalty);
   }
   if (max_length < 0) fail("[search] a length of {}: expected at least 1", max_length);
-  if (!(temperature > 0)) fail("[search] temperature {}: expected more than 0", temperature);
-  if (!(top_p > 0 && top_p <= 1)) fail("[search] top-p {}: expected more than 0, at most 1", top_p);
-  if (top_k < 0) fail("[search] top-k {}: expected at least 0", top_k);
+  sampling.check();
   if (sample && beam != 1) fail("[search] sampling with a beam of {}: expected 1", beam);
 }
 
@@ -58,7 +56,7 @@ std::vector<Continuation> BeamSearch::advance(std::span<const Candidates> of_eac
     const Choice& choice = choices[rank];
     Hypothesis hypothesis = live_[static_cast<size_t>(choice.next.parent)];
     hypothesis.log_probability = choice.log_probability;
-    if (choice.next.token == eos_) {
+    if (std::find(ends_.begin(), ends_.end(), choice.next.token) != ends_.end()) {
       // An end that is not among the best ways to go on is no end yet.
       if (static_cast<int64_t>(rank) < config_.beam) end(std::move(hypothesis), true);
       if (config_.beam == 1) break;
