@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "heed/io/sharded_tensors.h"
 #include "heed/models/config_json.h"
 #include "heed/models/golden.h"
 #include "heed/models/test_directories.h"
@@ -44,7 +45,9 @@ TEST(GoldenDecoders, LogitsAndGradientsAreTheirs) {
       golden.expect(logits, "logits");
       for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(logits[i], wanted[i], 1e-4);
     }
-    const LossResult r = model.loss(batch_of(golden), golden.ints("input.targets"), {}, {});
+    const TokenBatch batch = batch_of(golden);
+    const std::vector<int32_t> targets = golden.ints("input.targets");
+    const LossResult r = model.loss(batch, targets, {}, {});
     golden.expect(std::vector<float>{r.loss.item()}, "loss");
     r.loss.backward();
     model.parameters.finish_gradients();

@@ -69,8 +69,8 @@ class BpeTokenizer final : public Tokenizer {
   std::string decode(std::span<const int32_t> ids) const override {
     std::string all;
     for (const int32_t id : ids) all += bytes(id);
-    // The blank that was put before the text.
-    if (rules_.blank_before_text && all.starts_with(' ')) all.erase(0, 1);
+    // The blank that was put before the text; the byte-level tokenizers leave it there.
+    if (!bytes_ && rules_.blank_before_text && all.starts_with(' ')) all.erase(0, 1);
     return replace_invalid(all);
   }
 
