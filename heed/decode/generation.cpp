@@ -54,7 +54,7 @@ const char* name_of(StopReason reason) {
 }
 
 GenerationIds generation_ids(const models::ModelConfig& config, int64_t known_ids) {
-  GenerationIds ids{.start = config.tokens.start};
+  GenerationIds ids{.start = config.tokens.start, .ends = config.tokens.more_ends};
   if (config.tokens.eos >= 0) ids.ends.push_back(config.tokens.eos);
   for (int64_t id = known_ids; known_ids > 0 && id < config.vocabulary; ++id) {
     ids.never.push_back(static_cast<int32_t>(id));
