@@ -96,7 +96,8 @@ void Generation::join(std::vector<GenerationRequest> requests) {
     const GenerationSettings& s = request.settings;
     if (s.beam > 1) {
       const int64_t room = std::min(s.max_tokens, context_ + 1 - static_cast<int64_t>(request.prompt.size()));
-      const SearchConfig search{.beam = s.beam, .nbest = s.nbest, .length_penalty = s.length_penalty};
+      const SearchConfig search{
+          .beam = s.beam, .nbest = s.nbest, .length_penalty = s.length_penalty, .may_go_on = true};
       r.search.emplace(search, room, ids_.ends);
     }
     r.request = std::move(request);

@@ -40,7 +40,7 @@ class BpeTokenizer final : public Tokenizer {
  public:
   BpeTokenizer(BpeParts parts, const std::string& label)
       : bytes_(parts.alphabet == BpeParts::Alphabet::kBytes),
-        rules_{parts.words,         parts.compose,      parts.whole_words, parts.blank_before_text,
+        rules_{parts.words,        parts.compose,          parts.whole_words, parts.blank_before_text,
                parts.unless_blank, parts.blank_after_added},
         special_(parts.special),
         written_(std::move(parts.pieces)),
@@ -112,7 +112,6 @@ class BpeTokenizer final : public Tokenizer {
       }
     }
   }
-
 
   // The ids that merging starts with: one a byte. Without them a text could not be written at all.
   void find_letters(const std::string& label) {

@@ -92,9 +92,8 @@ TEST(Tokenizer, AHugeFileIsRefusedByItsSize) {
         load_tokenizers(folder.file("."));
       }
     };
-    EXPECT_EQ(
-        message_of(load),
-        fmt::format("[tokenizer] {}/{}: {} bytes, expected at most {}", folder.file("."), file.name, kHuge, 256 << 20));
+    EXPECT_EQ(message_of(load), fmt::format("[tokenizer] {}/{}: {} bytes, expected at most {}", folder.file("."),
+                                            file.name, kHuge, 256 << 20));
   }
 }
 
