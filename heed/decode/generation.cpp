@@ -185,7 +185,7 @@ GeneratedToken Generation::choose(const Running& r, std::span<float> logits) con
     forbid(logits);
     change_logits(logits, s.sampling, {r.request.prompt, r.answer.ids});
   }
-  const SampleKey key{s.sampling.seed, static_cast<uint32_t>(r.request.number), static_cast<uint32_t>(r.request.sample),
+  const SampleKey key{s.sampling.seed, text_key(r.request.prompt), static_cast<uint32_t>(r.request.sample),
                       static_cast<uint32_t>(r.answer.ids.size())};
   token.chosen.id = sample_token(logits, s.sampling, key);
   if (token.chosen.id >= 0) {
@@ -235,8 +235,8 @@ void Generation::search_on(Running& r, std::span<float> logits) {
   kernels::top_k({n, V, k, logits.data(), ids.data(), log_probs.data()});
   std::vector<Candidates> candidates;
   for (size_t at = 0; at < ids.size(); at += static_cast<size_t>(k)) {
-    candidates.push_back({std::span(ids).subspan(at, static_cast<size_t>(k)),
-                          std::span(log_probs).subspan(at, static_cast<size_t>(k))});
+    candidates.push_back(
+        {std::span(ids).subspan(at, static_cast<size_t>(k)), std::span(log_probs).subspan(at, static_cast<size_t>(k))});
   }
   std::vector<Rows> before;
   std::vector<int64_t> parents;

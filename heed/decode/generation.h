@@ -29,7 +29,7 @@ struct GenerationSettings {
 };
 
 struct GenerationRequest {
-  int64_t number = 0, sample = 0;  // come back with the answer; tokens are drawn by them
+  int64_t number = 0, sample = 0;    // come back with the answer
   std::vector<int32_t> prompt = {};  // at least one
   GenerationSettings settings = {};
 };

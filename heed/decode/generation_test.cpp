@@ -113,7 +113,7 @@ GeneratedIds without_cache(const models::Decoder& model, const GenerationRequest
     const std::span<float> row(logits.data() + (n - 1) * kVocabulary, kVocabulary);
     std::vector<float> changed(row.begin(), row.end());
     change_logits(changed, s.sampling, {request.prompt, out.ids});
-    const SampleKey key{s.sampling.seed, static_cast<uint32_t>(request.number), static_cast<uint32_t>(request.sample),
+    const SampleKey key{s.sampling.seed, text_key(request.prompt), static_cast<uint32_t>(request.sample),
                         static_cast<uint32_t>(out.ids.size())};
     const int32_t id = sample_token(changed, s.sampling, key);
     const float log_prob = log_probability(row, id);

@@ -8,6 +8,7 @@
 #include "heed/base/buffer.h"
 #include "heed/base/error.h"
 #include "heed/base/random.h"
+#include "heed/io/fingerprint.h"
 #include "heed/kernels/softmax.h"
 #include "heed/kernels/top_k.h"
 
@@ -16,7 +17,7 @@ namespace {
 
 // In [0, 1), 53 bits.
 double draw(const SampleKey& key) {
-  const Philox bits = philox({key.position, key.sample, key.sequence, 0x73616d70},
+  const Philox bits = philox({key.position, key.sample, key.text, 0x73616d70},
                              {static_cast<uint32_t>(key.seed), static_cast<uint32_t>(key.seed >> 32)});
   return static_cast<double>((uint64_t{bits[0]} << 21) ^ (bits[1] >> 11)) * 0x1p-53;
 }
@@ -136,6 +137,11 @@ void change_logits(std::span<float> logits, const SamplingConfig& config, const 
   }
   for (const Bias& b : config.bias) logit(b.id) += b.add;
   for (const int32_t id : config.ban) logit(id) = -std::numeric_limits<float>::infinity();
+}
+
+uint32_t text_key(std::span<const int32_t> ids) {
+  const uint64_t all = fingerprint(std::as_bytes(ids));
+  return static_cast<uint32_t>(all ^ (all >> 32));
 }
 
 int32_t sample_token(std::span<const float> logits, const SamplingConfig& config, const SampleKey& key) {

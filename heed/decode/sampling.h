@@ -37,10 +37,13 @@ struct Said {
 };
 void change_logits(std::span<float> logits, const SamplingConfig& config, const Said& said);
 
+// What a draw depends on: the same prompt is gone on with in the same way, alone and in any batch.
 struct SampleKey {
   uint64_t seed;
-  uint32_t sequence, sample, position;
+  uint32_t text, sample, position;  // text: text_key() of the prompt, or of the source
 };
+uint32_t text_key(std::span<const int32_t> ids);
+
 // From softmax(logits / temperature) after the cuts, or the likeliest; of equals the smaller id. -1: no token is
 // possible, the logits are masked or no numbers.
 int32_t sample_token(std::span<const float> logits, const SamplingConfig& config, const SampleKey& key);

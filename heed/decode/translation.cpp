@@ -71,7 +71,7 @@ Tensor Translation::next_logits() {
   cross.where = std::make_shared<const Rows>(std::move(cross_rows));
   const nn::StepCache cache{step.layers(), cross_.layers(cross), Spans(queries)};
   const Tensor hidden = step.last_of_each(model_.next_hidden(step.batch(), cache, {}));  // (hypotheses, C)
-  return linear(hidden, model_.output);  // (hypotheses, V)
+  return linear(hidden, model_.output);                                                  // (hypotheses, V)
 }
 
 Translation::Choices Translation::choose(const Tensor& logits) const {
@@ -89,8 +89,8 @@ Translation::Choices Translation::choose(const Tensor& logits) const {
   parallel_for(n, 1, [&](int64_t begin, int64_t end) {
     for (int64_t h = begin; h < end; ++h) {
       const Running& r = running_[static_cast<size_t>(h)];  // one hypothesis a sentence
-      const SampleKey key{config_.sampling.seed, static_cast<uint32_t>(r.request.number),
-                          static_cast<uint32_t>(r.request.sample), static_cast<uint32_t>(r.past[0].size())};
+      const SampleKey key{config_.sampling.seed, text_key(r.request.source), static_cast<uint32_t>(r.request.sample),
+                          static_cast<uint32_t>(r.past[0].size())};
       const std::span<float> row(logits.data() + h * V, static_cast<size_t>(V));
       change_logits(row, config_.sampling, {r.request.prefix, r.search.live()[0].ids});
       const int32_t id = sample_token(row, config_.sampling, key);

@@ -13,7 +13,7 @@
 namespace heed::decode {
 
 struct Request {
-  int64_t number = 0, sample = 0;    // come back with the answer; samples are drawn by them
+  int64_t number = 0, sample = 0;    // come back with the answer
   std::vector<int32_t> source;       // with eos
   std::vector<int32_t> prefix = {};  // what the answer must start with
 };

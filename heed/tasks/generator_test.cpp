@@ -110,6 +110,18 @@ TEST(Generate, StreamedTextIsTheTextAndNeverBroken) {
   }
 }
 
+TEST(Generate, APromptAloneAndAmongOthersGetsTheSameText) {
+  const models::Decoder model = small_model();
+  const auto tokenizer = bytes();
+  const GenerateConfig config{.settings = {.sampling = {.temperature = 0.9}, .max_tokens = 20}, .samples = 2};
+  const std::vector<std::string> texts = {"a b c", "the start", "x"};
+  const std::vector<Generated> all = generate_all({model, tokenizer.get()}, config, prompts(texts));
+  for (size_t i = 0; i < texts.size(); ++i) {
+    const std::vector<Generated> alone = generate_all({model, tokenizer.get()}, config, prompts({texts[i]}));
+    for (size_t s = 0; s < 2; ++s) EXPECT_EQ(alone[0].texts[s].written.ids, all[i].texts[s].written.ids);
+  }
+}
+
 TEST(Generate, TheBatchChangesNothing) {
   const models::Decoder model = small_model();
   const auto tokenizer = bytes();
