@@ -54,7 +54,7 @@ const char* name_of(StopReason reason) {
 }
 
 GenerationIds generation_ids(const models::ModelConfig& config, int64_t known_ids) {
-  GenerationIds ids{.start = config.tokens.start};
+  GenerationIds ids{.start = config.tokens.start, .ends = config.tokens.more_ends};
   if (config.tokens.eos >= 0) ids.ends.push_back(config.tokens.eos);
   for (int64_t id = known_ids; known_ids > 0 && id < config.vocabulary; ++id) {
     ids.never.push_back(static_cast<int32_t>(id));
@@ -96,7 +96,8 @@ void Generation::join(std::vector<GenerationRequest> requests) {
     const GenerationSettings& s = request.settings;
     if (s.beam > 1) {
       const int64_t room = std::min(s.max_tokens, context_ + 1 - static_cast<int64_t>(request.prompt.size()));
-      const SearchConfig search{.beam = s.beam, .nbest = s.nbest, .length_penalty = s.length_penalty};
+      const SearchConfig search{
+          .beam = s.beam, .nbest = s.nbest, .length_penalty = s.length_penalty, .may_go_on = true};
       r.search.emplace(search, room, ids_.ends);
     }
     r.request = std::move(request);

@@ -1,5 +1,5 @@
-// Generating as a state and a step: sequences join a running batch with their prompts, each step adds one token to each,
-// and those that are done leave with their answers. What a sequence gets does not depend on its neighbours.
+// Generating as a state and a step: sequences join a running batch with their prompts, each step adds one token to
+// each, and those that are done leave with their answers. What a sequence gets does not depend on its neighbours.
 #pragma once
 
 #include <cstdint>

@@ -18,8 +18,8 @@ struct StreamLimits {
   int64_t window = 1024;        // requests read ahead
 };
 
-// Work runs requests: join(requests), step() -> answers, running(), cost(request) in tokens, comes_first(a, b) among those
-// that wait, and done_at_once(request, answer) for what needs no step. Requests and answers have a number and a sample.
+// Work runs requests: join(requests), step() -> answers, running(), cost(request) in tokens, comes_first(a, b) among
+// those that wait, and done_at_once(request, answer) for what needs no step. Requests and answers have number and sample.
 template <class Work, class Request, class Answer>
 class OrderedStream {
  public:

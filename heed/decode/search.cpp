@@ -72,10 +72,14 @@ std::vector<Continuation> BeamSearch::advance(std::span<const Candidates> of_eac
   return {};
 }
 
-// Whether nothing better can come; keeps the best of what ended.
-bool BeamSearch::settled() {
+void BeamSearch::sort_ended() {
   std::stable_sort(ended_.begin(), ended_.end(),
                    [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+}
+
+// Whether nothing better can come; keeps the best of what ended.
+bool BeamSearch::settled() {
+  sort_ended();
   const size_t enough = static_cast<size_t>(config_.beam);
   if (ended_.size() > enough) ended_.resize(enough);
   const int64_t length = live_.empty() ? 0 : static_cast<int64_t>(live_[0].ids.size());
@@ -87,9 +91,10 @@ void BeamSearch::finish() {
   done_ = true;
   // Where fewer ended than are asked for: those that the limit stopped.
   for (Hypothesis& hypothesis : live_) {
-    if (static_cast<int64_t>(ended_.size()) < config_.nbest) end(std::move(hypothesis), false);
+    if (config_.may_go_on || static_cast<int64_t>(ended_.size()) < config_.nbest) end(std::move(hypothesis), false);
   }
   live_.clear();
+  if (config_.may_go_on) sort_ended();
 }
 
 std::vector<Hypothesis> BeamSearch::best() const {

@@ -14,9 +14,9 @@ namespace heed::models {
 struct Foreign;
 
 struct Architecture {
-  const char* type;                              // model_type in config.json
-  bool (*fits)(const ModelConfig&);              // true where theirs computes the same as a model of this config
-  nlohmann::json (*config)(const ModelConfig&);  // config.json; only of what fits
+  const char* type;                                  // model_type in config.json
+  bool (*fits)(const ModelConfig&);                  // true where theirs computes the same as a model of this config
+  nlohmann::json (*config)(const ModelConfig&);      // config.json; only of what fits
   nlohmann::json (*generation)(const ModelConfig&);  // generation_config.json
   // What heed does not compute is refused by its key.
   ModelConfig (*read)(const Foreign&);

@@ -28,8 +28,8 @@ constexpr Names<Activation, 5> kActivations{{{{Activation::kNone, "none"},
                                               {Activation::kGeluTanh, "gelu_new"},
                                               {Activation::kSilu, "silu"}}}};
 constexpr Names<nn::RotaryScaling, 3> kScalings{{{{nn::RotaryScaling::kNone, "none"},
-                                                   {nn::RotaryScaling::kLinear, "linear"},
-                                                   {nn::RotaryScaling::kLlama3, "llama3"}}}};
+                                                  {nn::RotaryScaling::kLinear, "linear"},
+                                                  {nn::RotaryScaling::kLlama3, "llama3"}}}};
 constexpr Names<nn::PositionKind, 6> kPositions{{{{nn::PositionKind::kNone, "none"},
                                                   {nn::PositionKind::kSinusoidal, "sinusoidal"},
                                                   {nn::PositionKind::kLearned, "learned"},

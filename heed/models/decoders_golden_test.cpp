@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "heed/io/sharded_tensors.h"
 #include "heed/models/config_json.h"
 #include "heed/models/golden.h"
 #include "heed/models/test_directories.h"
@@ -16,10 +17,10 @@ using nlohmann::json;
 struct Published {
   const char *name, *written_as;
 };
-const Published kPublished[] = {{"gpt2", "gpt2"},         {"gpt2_untied", "gpt2"},  {"gpt2_old", "gpt2"},
-                                {"llama", "llama"},       {"llama_tied", "llama"},  {"llama_biases", "llama"},
+const Published kPublished[] = {{"gpt2", "gpt2"},          {"gpt2_untied", "gpt2"},   {"gpt2_old", "gpt2"},
+                                {"llama", "llama"},        {"llama_tied", "llama"},   {"llama_biases", "llama"},
                                 {"llama_linear", "llama"}, {"llama_llama3", "llama"}, {"llama_attention_bias", "llama"},
-                                {"qwen2", "qwen2"},       {"mistral", "llama"}};
+                                {"qwen2", "qwen2"},        {"mistral", "llama"}};
 
 std::string folder_of(const std::string& name) {
   return std::string(HEED_SOURCE_DIR) + "/tests/golden/decoders/" + name;
@@ -44,7 +45,9 @@ TEST(GoldenDecoders, LogitsAndGradientsAreTheirs) {
       golden.expect(logits, "logits");
       for (size_t i = 0; i < wanted.size(); ++i) ASSERT_NEAR(logits[i], wanted[i], 1e-4);
     }
-    const LossResult r = model.loss(batch_of(golden), golden.ints("input.targets"), {}, {});
+    const TokenBatch batch = batch_of(golden);
+    const std::vector<int32_t> targets = golden.ints("input.targets");
+    const LossResult r = model.loss(batch, targets, {}, {});
     golden.expect(std::vector<float>{r.loss.item()}, "loss");
     r.loss.backward();
     model.parameters.finish_gradients();
@@ -116,7 +119,10 @@ TEST(GoldenDecoders, EveryShapeSurvivesToTheBit) {
   const std::vector<Case> cases = {
       {"gpt2", "gpt2", [](ModelConfig&) {}},
       {"gpt2", "gpt2", [](ModelConfig& c) { c.tie_embeddings = false; }},
-      {"gpt2", "gpt2", [](ModelConfig& c) { c.decoder.dropout = {0.25f, 0.125f, 0.5f, 0}; }},
+      {"gpt2", "gpt2",
+       [](ModelConfig& c) {
+         c.decoder.dropout = {0.25f, 0.125f, 0.5f, 0};
+       }},
       {"gpt2", "heed", [](ModelConfig& c) { c.decoder.bias = false; }},
       {"gpt2", "heed", [](ModelConfig& c) { c.decoder.norm_bias = false; }},
       {"gpt2", "heed", [](ModelConfig& c) { c.decoder.biases.feed_forward = false; }},
@@ -128,8 +134,14 @@ TEST(GoldenDecoders, EveryShapeSurvivesToTheBit) {
       {"llama", "llama", [](ModelConfig&) {}},
       {"llama", "llama", [](ModelConfig& c) { c.decoder.kv_heads = 2, c.tie_embeddings = false; }},
       {"llama", "llama", [](ModelConfig& c) { c.decoder.head_dim = 6, c.decoder.bias = true; }},
-      {"llama", "llama", [](ModelConfig& c) { c.decoder.dropout = {0.25f, 0.125f, 0.5f, 0}; }},
-      {"llama", "llama", [](ModelConfig& c) { c.tokens = {3, 4, -1, -1, {5, 6}}; }},
+      {"llama", "llama",
+       [](ModelConfig& c) {
+         c.decoder.dropout = {0.25f, 0.125f, 0.5f, 0};
+       }},
+      {"llama", "llama",
+       [](ModelConfig& c) {
+         c.tokens = {3, 4, -1, -1, {5, 6}};
+       }},
       {"llama", "qwen2",
        [](ModelConfig& c) {
          c.decoder.bias = true, c.decoder.biases = {true, false, false};

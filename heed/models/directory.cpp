@@ -21,9 +21,10 @@ std::string inside(const std::string& folder, const char* name) { return (fs::pa
 
 ShardedTensors open_weights(const std::string& folder) {
   if (!ShardedTensors::exists(folder) && fs::exists(inside(folder, "pytorch_model.bin"))) {
-    fail_file("[model] '{}' has only pytorch_model.bin: expected model.safetensors, which transformers writes by "
-              "save_pretrained",
-              folder);
+    fail_file(
+        "[model] '{}' has only pytorch_model.bin: expected model.safetensors, which transformers writes by "
+        "save_pretrained",
+        folder);
   }
   return ShardedTensors::open(folder);
 }

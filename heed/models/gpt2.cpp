@@ -15,8 +15,8 @@ bool fits(const ModelConfig& c) {
   return c.family == Family::kDecoder && c.vocabulary > 0 && !c.scale_embedding && !c.output_bias &&
          s.norm == nn::NormKind::kLayer && s.norm_place == nn::NormPlace::kPre && s.final_norm && s.norm_bias &&
          s.bias && s.biases.all() && !s.gated && s.activation != kernels::Activation::kNone && s.with_attention &&
-         s.with_feed_forward && s.with_residual && s.key_heads() == s.heads &&
-         s.head_size() * s.heads == s.d_model && s.positions.kind == nn::PositionKind::kLearned;
+         s.with_feed_forward && s.with_residual && s.key_heads() == s.heads && s.head_size() * s.heads == s.d_model &&
+         s.positions.kind == nn::PositionKind::kLearned;
 }
 
 json config(const ModelConfig& c) {

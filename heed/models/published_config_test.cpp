@@ -18,9 +18,10 @@ json gpt2() {
 }
 
 json llama(const std::string& type = "llama") {
-  return {{"model_type", type},        {"vocab_size", 61},          {"hidden_size", 32},
-          {"intermediate_size", 48},   {"num_hidden_layers", 2},    {"num_attention_heads", 4},
-          {"num_key_value_heads", 2},  {"max_position_embeddings", 24}};
+  return {{"model_type", type},       {"vocab_size", 61},
+          {"hidden_size", 32},        {"intermediate_size", 48},
+          {"num_hidden_layers", 2},   {"num_attention_heads", 4},
+          {"num_key_value_heads", 2}, {"max_position_embeddings", 24}};
 }
 
 json with(json config, const json& more) {

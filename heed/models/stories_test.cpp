@@ -14,8 +14,8 @@ TEST(Stories, GreedyFromNothingIsThePublishedText) {
   const char* folder = std::getenv("HEED_MODELS");
   if (folder == nullptr) GTEST_SKIP() << "HEED_MODELS is not set";
   const NoGrad no_grad;
-  const std::vector<int32_t> published = {1,    9038, 2501, 263, 931,  29892, 727,  471,   263, 2217,
-                                          7826, 4257, 365,  2354, 29889, 2296, 18012, 304, 1708, 5377};
+  const std::vector<int32_t> published = {1,    9038, 2501, 263,  931,   29892, 727,   471, 263,  2217,
+                                          7826, 4257, 365,  2354, 29889, 2296,  18012, 304, 1708, 5377};
   for (const bool for_running : {false, true}) {
     const Decoder model = load_decoder(std::string(folder) + "/stories15M", {.for_running = for_running});
     std::vector<int32_t> ids = {model.config.tokens.start};

@@ -135,8 +135,8 @@ bool is_float(StoredType type) {
 Match match(const ShardedTensors& file, const nn::Parameter& p, const StoredAs& stored, bool model_in_out,
             Faults& faults) {
   const Place place(p, stored, model_in_out);
-  const auto name = std::find_if(stored.names.begin(), stored.names.end(),
-                                 [&](const auto& n) { return file.find(n) != nullptr; });
+  const auto name =
+      std::find_if(stored.names.begin(), stored.names.end(), [&](const auto& n) { return file.find(n) != nullptr; });
   if (name == stored.names.end()) {
     if (!stored.may_be_missing && stored.part == 0) faults.missing.push_back(stored.names[0]);
     return {p.tensor, nullptr, place};

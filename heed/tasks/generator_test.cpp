@@ -166,7 +166,8 @@ TEST(Generate, IdsThatNoPieceHasAreNotSaid) {
   const models::Decoder model = small_model(64, 4000);
   const auto tokenizer = bytes();
   const GenerateConfig config{.settings = {.sampling = {.temperature = 3}, .max_tokens = 30}, .samples = 5};
-  for (const GeneratedText& text : generate_all({model, tokenizer.get()}, config, prompts({"a"}))[0].texts) {
+  const std::vector<Generated> all = generate_all({model, tokenizer.get()}, config, prompts({"a"}));
+  for (const GeneratedText& text : all[0].texts) {
     for (const int32_t id : text.written.ids) EXPECT_LT(id, tokenizer->size());
   }
 }
@@ -183,7 +184,7 @@ TEST(Generate, ASearchGivesTheBestOfItsTexts) {
   EXPECT_THROW(generate_all({model, tokenizer.get()}, config, prompts({"hello"})), Error);
   config.samples = 1, config.stops = {"x"};
   EXPECT_THROW(generate_all({model, tokenizer.get()}, config, prompts({"hello"})), Error);
-  config = {.stops = {""}};
+  config.settings.beam = 1, config.settings.nbest = 1, config.stops = {""};
   EXPECT_THROW(generate_all({model, tokenizer.get()}, config, prompts({"hello"})), Error);
 }
 

@@ -40,7 +40,7 @@ class BpeTokenizer final : public Tokenizer {
  public:
   BpeTokenizer(BpeParts parts, const std::string& label)
       : bytes_(parts.alphabet == BpeParts::Alphabet::kBytes),
-        rules_{parts.words,         parts.compose,      parts.whole_words, parts.blank_before_text,
+        rules_{parts.words,        parts.compose,          parts.whole_words, parts.blank_before_text,
                parts.unless_blank, parts.blank_after_added},
         special_(parts.special),
         written_(std::move(parts.pieces)),
@@ -69,8 +69,8 @@ class BpeTokenizer final : public Tokenizer {
   std::string decode(std::span<const int32_t> ids) const override {
     std::string all;
     for (const int32_t id : ids) all += bytes(id);
-    // The blank that was put before the text.
-    if (rules_.blank_before_text && all.starts_with(' ')) all.erase(0, 1);
+    // The blank that was put before the text; the byte-level tokenizers leave it there.
+    if (!bytes_ && rules_.blank_before_text && all.starts_with(' ')) all.erase(0, 1);
     return replace_invalid(all);
   }
 
@@ -112,7 +112,6 @@ class BpeTokenizer final : public Tokenizer {
       }
     }
   }
-
 
   // The ids that merging starts with: one a byte. Without them a text could not be written at all.
   void find_letters(const std::string& label) {

@@ -26,12 +26,12 @@ struct BpeParts {
   std::vector<std::string> pieces;                          // by id, as the files write them
   std::vector<std::pair<std::string, std::string>> merges;  // the strongest first
   std::vector<AddedToken> added;
-  WordRule words = WordRule::kGpt2;   // of bytes
-  bool compose = false;               // bytes: the text as NFC first
-  bool whole_words = false;           // bytes: a word that is a piece is that piece, whatever the merges say
-  bool blank_before_text = false;     // a text starts as if a blank stood before it
-  bool unless_blank = true;           // ... unless one does
-  bool blank_after_added = true;      // ... and so does what follows an added token
+  WordRule words = WordRule::kGpt2;  // of bytes
+  bool compose = false;              // bytes: the text as NFC first
+  bool whole_words = false;          // bytes: a word that is a piece is that piece, whatever the merges say
+  bool blank_before_text = false;    // a text starts as if a blank stood before it
+  bool unless_blank = true;          // ... unless one does
+  bool blank_after_added = true;     // ... and so does what follows an added token
   SpecialIds special = {-1, -1, -1};
 };
 

@@ -1,5 +1,6 @@
-// Published tokenizers against published ids. Skipped where HEED_TOKENIZERS does not name a folder with the cases
-// (gpt-2.inp and .out, llama-spm.inp and .out, transformersjs.json), and the folders gpt2/ and llama/ of tokenizer files.
+// Tokenizers of the published kinds against the ids of Hugging Face's library; and the published ones themselves, which
+// are skipped where HEED_TOKENIZERS does not name a folder with the cases (gpt-2.inp and .out, llama-spm.inp and .out,
+// transformersjs.json) and the folders gpt2/ and llama/ of tokenizer files.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -13,6 +14,29 @@ namespace heed::text {
 namespace {
 
 using nlohmann::json;
+
+// tools/golden/language_tokenizers.py makes them.
+TEST(LanguageTokenizers, IdsAndTextsAreTheirs) {
+  const std::filesystem::path golden = std::filesystem::path(HEED_SOURCE_DIR) / "tests/golden/language_tokenizers";
+  int kinds = 0;
+  for (const auto& folder : std::filesystem::directory_iterator(golden)) {
+    SCOPED_TRACE(folder.path().filename().string());
+    const auto tokenizer = load_tokenizer(folder.path().string());
+    const json expected = json::parse(content_of((folder.path() / "expected.json").string()));
+    EXPECT_EQ(tokenizer->special().bos, expected["begin"]);
+    for (const json& wanted : expected["cases"]) {
+      const auto ids = wanted["ids"].get<std::vector<int32_t>>();
+      EXPECT_EQ(tokenizer->encode(wanted["text"].get<std::string>()), ids) << wanted["text"];
+      // Theirs makes every byte of a broken run its own sign; heed replaces what is broken.
+      const auto decoded = wanted["decoded"].get<std::string>();
+      if (decoded.find("\uFFFD") == std::string::npos) {
+        EXPECT_EQ(tokenizer->decode(ids), decoded) << wanted["text"];
+      }
+    }
+    ++kinds;
+  }
+  EXPECT_GE(kinds, 8);
+}
 
 class PublishedTokenizers : public ::testing::Test {
  protected:

@@ -26,7 +26,6 @@ struct SpmFile {
 // The text that a piece stands for: "▁" is a blank, "<0x0A>" a byte.
 std::string text_of_spm_piece(std::string_view piece);
 
-
 // Checks everything that SentencePiece takes for granted. `label` begins the message of an error: "MODEL/source.spm".
 SpmFile read_spm(std::string_view bytes, const std::string& label);
 

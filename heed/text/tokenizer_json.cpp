@@ -14,8 +14,10 @@ using nlohmann::json;
 
 constexpr uint64_t kMaxGaps = 100'000;  // ids that no piece has
 
+// "?" for what is no text.
 std::string text_at(const json& object, const char* key, const char* otherwise) {
-  return object.contains(key) && object[key].is_string() ? object[key].get<std::string>() : otherwise;
+  if (!object.contains(key) || object[key].is_null()) return otherwise;
+  return object[key].is_string() ? object[key].get<std::string>() : "?";
 }
 
 std::string type_of(const json& part) {

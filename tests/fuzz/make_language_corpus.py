@@ -87,7 +87,7 @@ TOKENIZERS = {
     "broken_merge": byte_level({"merges": ["t"]}),
     "broken_merge_unknown": byte_level({"merges": ["q q"]}),
     "broken_letter": byte_level({"vocab": {"a": 0}, "merges": []}),
-    "broken_hex": "j" + json.dumps({**CHARACTERS, "model": {**CHARACTERS["model"], "vocab": {"<0xZZ>": 0}}}),
+    "broken_hex": "j" + json.dumps({**CHARACTERS, "normalizer": LLAMA_NORMALIZER, "model": {**CHARACTERS["model"], "vocab": {"<0xZZ>": 0}}}),
     "broken_pattern": byte_level(pre_tokenizer=steps({**SPLIT, "pattern": {"Regex": "a+"}}, NO_REGEX)),
     "broken_pattern_number": byte_level(pre_tokenizer=steps({**SPLIT, "pattern": 3}, NO_REGEX)),
     "broken_steps": byte_level(pre_tokenizer=steps()),

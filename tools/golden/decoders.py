@@ -102,7 +102,10 @@ def make():
         folder = OUT / "decoders" / name
         folder.mkdir(parents=True)
         values, kind = Values(seed), STORED.get(name, torch.float32)
-        model = values.fill(build()).to(kind).double()
+        model = values.fill(build())
+        with torch.no_grad():  # what is stored; the frequencies of positions are computed, never stored
+            for parameter in model.parameters():
+                parameter.copy_(parameter.to(kind))
         stored = copy.deepcopy(model).to(kind)
         stored.config.dtype = kind
         if name == "gpt2_old":
