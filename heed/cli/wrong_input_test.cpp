@@ -16,14 +16,17 @@ class WrongInput : public Trained {
     out_ = (folder_ / "made" / "model").string();
   }
   // A run that must not begin, and leaves no trace of its folder.
-  void refuse(std::vector<std::string> more, int status, const std::string& part) {
-    more.insert(more.begin(), {"train", "translate", "--quiet", "--out", out_});
+  void refuse(std::vector<std::string> more, int status, const std::string& part, const char* kind = "translate") {
+    more.insert(more.begin(), {"train", kind, "--quiet", "--out", out_});
     expect_wrong("", more, status, part);
     EXPECT_FALSE(fs::exists(folder_ / "made")) << testing::PrintToString(more);
   }
   void refuse_with_data(std::vector<std::string> more, int status, const std::string& part) {
     more.insert(more.begin(), {"--src", en_, "--tgt", ko_});
     refuse(more, status, part);
+  }
+  void refuse_text(const std::vector<std::string>& more, int status, const std::string& part) {
+    refuse(more, status, part, "lm");
   }
   void refuse_config(const std::string& toml, const std::string& part) {
     expect_wrong("", {"train", file("run.toml", toml), "--quiet"}, 2, part);
@@ -56,6 +59,33 @@ TEST_F(WrongInput, FilesOfSentences) {
   refuse_with_data({"--max-length", "2", "--bad-lines", "refuse"}, 1, "tokens");
 }
 
+TEST_F(WrongInput, FilesOfText) {
+  const std::string text = file("text.txt", "to be or not to be\nthat is the question\n"), empty = file("empty.txt", "");
+  const std::string binary = file("binary.txt", std::string("\0\1\2", 3));
+  fs::create_directory(folder_ / "folder");
+  refuse_text({}, 2, "no text to train with: expected data.text (--text F...)");
+  refuse_text({"--text", (folder_ / "tetx.txt").string()}, 1, "no such file; did you mean");
+  refuse_text({"--text", (folder_ / "folder").string()}, 1, "holds no file");
+  refuse_text({"--text", empty}, 1, "no text to train with: 0 documents of 0 bytes; skipped 1 empty");
+  refuse_text({"--text", binary}, 1, "skipped 1 not UTF-8 (" + binary + ")");
+  refuse_text({"--text", binary, "--bad-lines", "refuse"}, 1, binary + " is not UTF-8 text");
+  refuse_text({"--text", text, "--valid-text", (folder_ / "none").string()}, 1, "no such file");
+  refuse_text({"--text", text, "--valid-split", "random"}, 1, "no document is left to ");
+  refuse_text({"--text", text, "--valid-share", "1.5"}, 2, "data.valid_share is 1.5, expected 0 to 0.9");
+  refuse_text({"--text", text, "--vocabulary", "100000"}, 2, "is larger than the text allows, expected at most");
+  refuse_text({"--text", text, "--arch", "gpt3"}, 2, "model.arch is 'gpt3', did you mean 'gpt2'?");
+  refuse_text({"--text", text, "--kv-heads", "3"}, 2, "4 heads over 3 key heads");
+  refuse_text({"--text", text, "--bias", "maybe"}, 2, "model.bias is of type string, expected true or false");
+  refuse_text({"--text", text, "--src", text}, 2, "unknown flag '--src'");
+  refuse_text({"--text", text, "--set", "model.encoder_layers=3"}, 2, "is a key of the task 'translate'");
+  refuse_text({"--text", text, "--from", (folder_ / "none").string()}, 1, "none");
+  refuse_text({"--text", text, "--from", model_}, 1, "is a translator, expected a language model");
+  const std::string config = file("lm.toml", "task = 'lm'\ndata.text = '" + text + "'\nsave.out = '" + out_ + "'\n");
+  expect_wrong("", {"train", config, "--quiet", "--encoder-layers", "3"}, 2,
+               "--encoder-layers is a flag of the task 'translate', and '" + config + "' is of 'lm'");
+  expect_wrong("", {"train", "ml"}, 2, "unknown kind 'ml': did you mean 'lm'?");
+}
+
 TEST_F(WrongInput, NumbersAndNames) {
   refuse_with_data({"--vocabulary", "100000"}, 2,
                    "vocabulary 100000 is larger than the text allows, expected at most ");
@@ -76,7 +106,7 @@ TEST_F(WrongInput, NumbersAndNames) {
   refuse_with_data({"--set", "train.max_stepz=3"}, 2, "unknown key 'train.max_stepz', did you mean 'train.max_steps'?");
   refuse_with_data({"--set", "train.max_steps"}, 2, "expected key=value");
   expect_wrong("", {"train", "translate", "--src", en_, "--tgt", ko_}, 2, "nowhere to write");
-  expect_wrong("", {"train"}, 2, "expected a config file or a kind of model: translate");
+  expect_wrong("", {"train"}, 2, "expected a config file or a kind of model: translate, lm");
   expect_wrong("", {"train", "translat"}, 2, "did you mean 'translate'?");
 }
 

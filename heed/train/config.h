@@ -42,6 +42,7 @@ struct TrainConfig {
     bool share_embeddings = true;
     // Of a language model.
     std::string arch = "gpt2", norm;
+    std::string from;  // a model directory to go on from, which has a shape of its own
     int64_t layers = 0, kv_heads = 0, context = 0;
     std::optional<bool> bias, tie;
   } model;

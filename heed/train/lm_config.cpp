@@ -2,8 +2,11 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
+#include <tuple>
 
 #include "heed/base/error.h"
+#include "heed/models/directory.h"
 #include "heed/train/task_config.h"
 
 namespace heed::train {
@@ -93,13 +96,19 @@ std::vector<ConfigField> text_fields(TrainConfig::Text& t) {
 std::vector<ConfigField> model_fields(TrainConfig::Model& m) {
   return {
       {"model.preset", &m.preset, "auto, tiny, small or base", kPresetNames},
+      {"model.from", &m.from, "MODEL to go on from: its shape, weights and tokenizer"},
       {"model.arch", &m.arch, "gpt2 or llama: what is not said is as there", {"gpt2", "llama"}},
       {"model.layers", &m.layers, "0: the preset's", {}, 0, 1000},
       {"model.d_model", &m.d_model, "features of a token; 0: the preset's", {}, 0, 1 << 20},
       {"model.d_ff", &m.d_ff, "inner features of the feed-forward; 0: by d_model", {}, 0, 1 << 22},
       {"model.heads", &m.heads, "of every attention; 0: the preset's", {}, 0, 1 << 14},
       {"model.kv_heads", &m.kv_heads, "of keys and values; 0: as many as heads", {}, 0, 1 << 14},
-      {"model.context", &m.context, "tokens that are seen at once, the length of a block; 0: the preset's", {}, 0, 1 << 20},
+      {"model.context",
+       &m.context,
+       "tokens that are seen at once, the length of a block; 0: the preset's",
+       {},
+       0,
+       1 << 20},
       {"model.positions",
        &m.positions,
        "learned (gpt2), rotary (llama), sinusoidal, alibi, t5 or none",
@@ -138,11 +147,48 @@ std::vector<ConfigField> valid_fields(TrainConfig& c) {
 void check(const TrainConfig& config) {
   const TrainConfig::Data& d = config.data;
   if (d.text.empty()) fail("[config] no text to train with: expected data.text (--text F...)");
+  const TrainConfig::Model& m = config.model;
+  if (m.from.empty()) return;
+  std::error_code ignored;
+  if (std::filesystem::equivalent(m.from, config.save.out, ignored))
+    fail("[config] model.from and save.out are both '{}': expected another folder to write", config.save.out);
+  const std::pair<const char*, bool> own[] = {
+      {"model.positions", !m.positions.empty()},   {"model.norm", !m.norm.empty()},
+      {"model.norm_place", !m.norm_place.empty()}, {"model.activation", !m.activation.empty()},
+      {"model.bias", m.bias.has_value()},          {"model.tie", m.tie.has_value()}};
+  for (const auto& [key, said] : own) {
+    if (said) fail("[config] {} is said, and '{}' of model.from has its own", key, m.from);
+  }
 }
 
 // --- What is left to the preset and the architecture ---
 
+// A model that there is has its shape; the config may say the same.
+void take_shape(TrainConfig::Model& m) {
+  const models::ModelConfig c = models::read_config(m.from);
+  if (c.family != models::Family::kDecoder)
+    fail_file("[config] '{}' of model.from is a translator, expected a language model", m.from);
+  const nn::StackConfig& s = c.decoder;
+  const std::tuple<const char*, int64_t*, int64_t> shape[] = {{"layers", &m.layers, s.layers},
+                                                              {"d_model", &m.d_model, s.d_model},
+                                                              {"d_ff", &m.d_ff, s.d_ff},
+                                                              {"heads", &m.heads, s.heads},
+                                                              {"kv_heads", &m.kv_heads, s.key_heads()}};
+  for (const auto& [key, value, has] : shape) {
+    fill(*value, has);
+    if (*value != has) fail("[config] model.{} is {}, and '{}' of model.from has {}", key, *value, m.from, has);
+  }
+  constexpr int64_t kContext = 512;
+  fill(m.context, std::min(s.positions.max_length, kContext));
+  if (s.positions.kind == nn::PositionKind::kLearned && m.context > s.positions.max_length) {
+    fail("[config] model.context is {}, and '{}' of model.from has positions for {}", m.context, m.from,
+         s.positions.max_length);
+  }
+  for (double* rate : {&m.dropout, &m.attention_dropout, &m.activation_dropout}) *rate = std::max(*rate, 0.0);
+}
+
 void resolve_model(TrainConfig::Model& m, const Preset& p) {
+  if (!m.from.empty()) return take_shape(m);
   const bool llama = m.arch == "llama";
   fill(m.layers, p.layers), fill(m.d_model, p.d_model), fill(m.heads, p.heads), fill(m.context, p.context);
   fill(m.kv_heads, m.heads);
@@ -168,7 +214,8 @@ std::string resolve(TrainConfig& c, int64_t bytes, const Machine& machine) {
   const Preset& p = preset_named(c.model.preset);
   resolve_model(c.model, p);
   fill(c.train.batch_tokens, p.batch_tokens);
-  fill(c.train.learning_rate, p.learning_rate);
+  // What was learned once should not be shaken off.
+  fill(c.train.learning_rate, c.model.from.empty() ? p.learning_rate : 0.1 * p.learning_rate);
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
     c.train.max_steps = p.steps;
     if (c.valid.patience == 0) c.valid.patience = 10;
@@ -192,11 +239,21 @@ kernels::Activation activation_named(const std::string& name) {
   return name == "gelu_tanh" ? kernels::Activation::kGeluTanh : kernels::Activation::kGelu;
 }
 
+nn::DropoutConfig dropout(const TrainConfig::Model& m) {
+  const auto residual = static_cast<float>(m.dropout);
+  return {residual, static_cast<float>(m.attention_dropout), static_cast<float>(m.activation_dropout), residual};
+}
+
 models::ModelConfig model(const TrainConfig& config, int64_t /*source_vocabulary*/, int64_t vocabulary) {
   const TrainConfig::Model& m = config.model;
   models::ModelConfig c;
-  c.family = models::Family::kDecoder;
   nn::StackConfig& s = c.decoder;
+  if (!m.from.empty()) {
+    c = models::read_config(m.from);
+    s.dropout = dropout(m);
+    return c;
+  }
+  c.family = models::Family::kDecoder;
   s.layers = m.layers, s.d_model = m.d_model, s.d_ff = m.d_ff, s.heads = m.heads, s.kv_heads = m.kv_heads;
   s.norm = m.norm == "rms" ? nn::NormKind::kRms : nn::NormKind::kLayer;
   s.norm_place = m.norm_place == "post" ? nn::NormPlace::kPost : nn::NormPlace::kPre;
@@ -207,8 +264,7 @@ models::ModelConfig model(const TrainConfig& config, int64_t /*source_vocabulary
   s.init_deviation = 0.02f;
   s.positions.kind = nn::position_kind(m.positions);
   s.positions.max_length = m.context;
-  const auto residual = static_cast<float>(m.dropout);
-  s.dropout = {residual, static_cast<float>(m.attention_dropout), static_cast<float>(m.activation_dropout), residual};
+  s.dropout = dropout(m);
   c.vocabulary = vocabulary;
   c.tie_embeddings = *m.tie;
   c.scale_embedding = false;

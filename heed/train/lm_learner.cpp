@@ -6,16 +6,33 @@
 
 #include "heed/io/printable.h"
 #include "heed/models/directory.h"
+#include "heed/tasks/generator.h"
 
 namespace heed::train {
 namespace {
 
 models::ModelConfig model_of(const TrainConfig& config, const LmData& data) {
   models::ModelConfig c = model_config(config, 0, data.tokenizer->size());
+  if (!config.model.from.empty() && c.tokens.start >= 0) return c;
   const text::SpecialIds ids = data.tokenizer->special();
   // A document begins behind bos, or behind the end of another.
   c.tokens = {ids.bos >= 0 ? ids.bos : ids.eos, ids.eos, ids.unk, ids.pad};
   return c;
+}
+
+// GPT-2's start: what is added to the residual is smaller by the root of how often that happens.
+void shrink_residual_weights(const models::Decoder& model) {
+  const float factor = 1 / std::sqrt(2 * static_cast<float>(model.config.decoder.layers));
+  for (const nn::Parameter& p : model.parameters.list()) {
+    if (!p.name.ends_with(".out_proj.weight") && !p.name.ends_with(".down_proj.weight")) continue;
+    for (int64_t i = 0; i < p.tensor.numel(); ++i) p.tensor.data()[i] *= factor;
+  }
+}
+
+void take_weights(const models::Decoder& model, const std::string& from) {
+  const models::Decoder loaded = models::load_decoder(from);
+  for (const nn::Parameter& p : loaded.parameters.list())
+    std::copy_n(p.tensor.data(), p.tensor.numel(), model.parameters[p.name].data());
 }
 
 }  // namespace
@@ -43,7 +60,9 @@ LmLearner::LmLearner(const TrainConfig& config, const LmData& data)
     : config_(config),
       data_(data),
       model_(model_of(config, data), static_cast<uint64_t>(config.train.seed)),
-      how_{model_.config.tokens.start, config.data.across} {}
+      how_{model_.config.tokens.start, config.data.across} {
+  config.model.from.empty() ? shrink_residual_weights(model_) : take_weights(model_, config.model.from);
+}
 
 int64_t LmLearner::batches(int64_t epoch) {
   if (epoch_of_blocks_ != epoch) {
@@ -97,6 +116,22 @@ void LmLearner::measure(ValidationReport& r) {
   // Whatever the pieces: what a byte of the text costs.
   r.bits_per_byte =
       r.loss * static_cast<double>(store.tokens()) / (std::numbers::ln2 * static_cast<double>(store.bytes()));
+  write_samples(r);
+}
+
+// From nothing, as documents begin; the same numbers are drawn each time, so that the texts show what changed.
+void LmLearner::write_samples(ValidationReport& r) const {
+  if (config_.valid.samples == 0) return;
+  constexpr int64_t kTokens = 160;
+  tasks::GenerateConfig how;
+  how.settings.sampling.temperature = 0.8;
+  how.settings.sampling.seed = static_cast<uint64_t>(config_.train.seed);
+  how.settings.max_tokens = kTokens;
+  how.settings.window = true;
+  how.samples = config_.valid.samples;
+  for (const tasks::Generated& one : tasks::generate_all({model_, data_.tokenizer.get()}, how, {{}})) {
+    for (const tasks::GeneratedText& text : one.texts) r.texts.push_back(text.text);
+  }
 }
 
 void LmLearner::publish(const std::string& folder) { models::save_decoder(folder, model_); }

@@ -45,6 +45,8 @@ class LmLearner final : public Learner {
   const models::Decoder& model() const { return model_; }
 
  private:
+  void write_samples(ValidationReport& report) const;
+
   const TrainConfig config_;
   const LmData& data_;
   models::Decoder model_;

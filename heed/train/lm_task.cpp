@@ -1,9 +1,12 @@
 // The data of a language model: documents.
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "heed/base/random.h"
 #include "heed/io/atomic_file.h"
 #include "heed/io/printable.h"
+#include "heed/models/directory.h"
 #include "heed/train/lm_learner.h"
 #include "heed/train/task.h"
 
@@ -42,13 +45,10 @@ class LmTask final : public Task {
 
   void stage(const TrainConfig& config, const Preparation& preparation) override {
     if (bytes_ == 0) survey(config, preparation);
-    preparation.observer.on_message(fmt::format("training the {} tokenizer", config.text.tokenizer));
-    const text::TrainedTokenizer trained =
-        text::train_lm_tokenizer(lm_tokenizer_config(config), texts(config, preparation));
-    for (const auto& [name, content] : trained.files)
-      write_file_atomically(staging_of(config.save.out) + "/" + name, content);
-    build_staged_store(config, TextPart::kTrain, *trained.tokenizer, preparation);
-    if (has_valid(config)) build_staged_store(config, TextPart::kValid, *trained.tokenizer, preparation);
+    config.model.from.empty() ? stage_new_tokenizer(config, preparation) : stage_tokenizer_of(config);
+    const std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(staging_of(config.save.out));
+    build_staged_store(config, TextPart::kTrain, *tokenizer, preparation);
+    if (has_valid(config)) build_staged_store(config, TextPart::kValid, *tokenizer, preparation);
   }
 
   void open(const TrainConfig& config) override {
@@ -72,6 +72,28 @@ class LmTask final : public Task {
   int64_t tokens_of_an_epoch() const override { return data_.train.tokens(); }
 
  private:
+  void stage_new_tokenizer(const TrainConfig& config, const Preparation& preparation) const {
+    preparation.observer.on_message(fmt::format("training the {} tokenizer", config.text.tokenizer));
+    const text::TrainedTokenizer trained =
+        text::train_lm_tokenizer(lm_tokenizer_config(config), texts(config, preparation));
+    for (const auto& [name, content] : trained.files)
+      write_file_atomically(staging_of(config.save.out) + "/" + name, content);
+  }
+
+  // Those of the model to go on from.
+  static void stage_tokenizer_of(const TrainConfig& config) {
+    namespace fs = std::filesystem;
+    for (const text::TokenizerFile& file : text::tokenizer_files()) {
+      const fs::path from = fs::path(config.model.from) / file.name;
+      if (fs::exists(from)) fs::copy_file(from, fs::path(staging_of(config.save.out)) / file.name);
+    }
+    const int64_t size = text::load_tokenizer(config.model.from)->size();
+    const int64_t rows = models::read_config(config.model.from).vocabulary;
+    if (size > rows) {
+      fail_file("[train] the tokenizer of '{}' has {} ids, its model knows {}", config.model.from, size, rows);
+    }
+  }
+
   static int64_t read_all(const TrainConfig& config, const std::vector<std::string>& paths, const char* purpose,
                           const Preparation& preparation) {
     data::TextCorpus all(corpus(config, paths));

@@ -48,10 +48,11 @@ TEST_F(LmTest, ABatchPredictsEveryIdFromThoseBeforeIt) {
 TEST_F(LmTest, DocumentsApartHaveTheLossOfDocumentsAlone) {
   const data::TextStore text = store("a b c a b\nd d\ne f a\nb\n");
   TrainConfig config = tiny_lm_config();
+  config.model.positions = "rotary";
   resolve_config(config, 0);
   const models::Decoder model(model_config(config, 0, data::LetterTokenizer().size()), 3);
   const auto loss = [&](bool pack, bool across) {
-    return text_loss(model, text, data::cut_in_blocks(text, 12, pack), {0, across}, 100);
+    return text_loss(model, text, data::cut_in_blocks(text, 100, pack), {0, across}, 100);
   };
   EXPECT_EQ(loss(true, false), loss(false, false));
   EXPECT_EQ(loss(false, true), loss(false, false));
@@ -130,6 +131,55 @@ TEST_F(LmRun, AFileMoreInAFolderIsOtherData) {
   put_content(folder_.file("folder/b"), letter_text(50, 6));
   EXPECT_NE(message_of([&] { run({.resume = true}); }).find("the data changed since the run was saved"),
             std::string::npos);
+}
+
+TEST_F(LmRun, GoesOnFromAModel) {
+  config_.train.max_steps = 60, config_.valid.every = 30;
+  run();
+  double before = INFINITY;
+  for (const ValidationReport& r : listener_.validations) before = std::min(before, r.loss);
+  const std::string first = config_.save.out, tokenizer = content_of(first + "/char_tokenizer.json");
+  TrainConfig next = tiny_run("lm", folder_);
+  next.model = {};
+  next.model.from = first, next.model.context = 12, next.text.tokenizer = "bpe";
+  next.train.learning_rate = 1e-9, next.save.out = folder_.file("next");
+  config_ = next;
+  EXPECT_EQ(run({.verify_resume = true}).state.step, 6);
+  // It starts where the other ended, with the same pieces and shape.
+  EXPECT_NEAR(listener_.validations.front().loss, before, 1e-4);
+  EXPECT_EQ(content_of(config_.save.out + "/char_tokenizer.json"), tokenizer);
+  EXPECT_EQ(run({.resume = true}).state.step, 6);
+  // Its own copy of the config starts it again, too.
+  TrainConfig read;
+  read_config_file(read, config_.save.out + "/train.toml");
+  EXPECT_EQ(read.model.d_model, 16);
+  config_ = read;
+  EXPECT_EQ(run({.resume = true}).state.step, 6);
+  const auto refusal = [&](const std::function<void(TrainConfig::Model&)>& change) {
+    config_ = next;
+    change(config_.model);
+    return message_of<Error>([&] { run({.overwrite = true}); });
+  };
+  EXPECT_NE(refusal([](auto& m) { m.layers = 7; }).find("model.layers is 7, and '"), std::string::npos);
+  EXPECT_NE(refusal([](auto& m) { m.norm = "rms"; }).find("model.norm is said"), std::string::npos);
+  EXPECT_NE(refusal([](auto& m) { m.context = 99; }).find("has positions for 12"), std::string::npos);
+  EXPECT_NE(refusal([&](auto& m) { m.from = config_.save.out; }).find("are both"), std::string::npos);
+  EXPECT_EQ(content_of(config_.save.out + "/char_tokenizer.json"), tokenizer);
+}
+
+TEST_F(LmRun, SamplesAreOfTheModel) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "abcdefgh";
+  put_content(folder_.file("train.data"), text);
+  config_.train.max_steps = 150, config_.valid.every = 150, config_.model.dropout = 0, config_.valid.samples = 2;
+  run();
+  ASSERT_EQ(listener_.validations.back().texts.size(), 2u);
+  for (const std::string& sample : listener_.validations.back().texts)
+    EXPECT_NE(sample.find("abcdefghabcdefgh"), std::string::npos) << sample;
+  const std::string log = content_of(config_.save.out + "/metrics.jsonl");
+  EXPECT_NE(log.find("\"texts\":["), std::string::npos);
+  EXPECT_NE(log.find("\"bits_per_byte\":"), std::string::npos);
+  EXPECT_EQ(log.find("bleu"), std::string::npos);
 }
 
 TEST_F(LmRun, AnotherTaskIsNotResumed) {

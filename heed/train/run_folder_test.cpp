@@ -103,7 +103,7 @@ TEST(RunFolderTest, AFolderThatIsNoModelIsNeverReplaced) {
   put_content(project + "/vocab.json", "{}");
   refused();
   for (const char* config :
-       {"", "{", "[]", R"({"model_type": 3})", R"({"model_type": "gpt2"})", R"({"name": "heed"})"}) {
+       {"", "{", "[]", R"({"model_type": 3})", R"({"model_type": "bert"})", R"({"name": "heed"})"}) {
     put_content(project + "/config.json", config);
     refused();
   }

@@ -89,7 +89,7 @@ inline TrainConfig tiny_run(const std::string& task, const TemporaryFolder& fold
     put_content(train, letter_pairs(40, 1));
     put_content(valid, letter_pairs(4, 2));
   }
-  c.train.batch_tokens = task == "lm" ? 36 : 120, c.train.max_steps = 6, c.valid.every = 3;
+  c.train.batch_tokens = 120, c.train.max_steps = 6, c.valid.every = 3;
   c.model.preset = "tiny";
   c.save.out = folder.file("model");
   return c;
