@@ -135,13 +135,16 @@ void run(const Options& o, const Common& common) {
   }
 }
 
-// Flags that stand before the kind would be those of a config file.
+// Flags of a config file: those that stand before the kind, and those of another kind.
 void refuse_early_flags(const CLI::App* app) {
+  const CLI::App* kind = app->get_subcommands().front();
   for (const CLI::Option* option : app->get_options()) {
     if (option->count() == 0) continue;
-    fail("{} '{}' stands before '{}', expected after it", place(app),
-         option->get_lnames().empty() ? option->get_name(true) : "--" + option->get_lnames().front(),
-         app->get_subcommands().front()->get_name());
+    const std::string name =
+        option->get_lnames().empty() ? option->get_name(true) : "--" + option->get_lnames().front();
+    if (name.starts_with("--") && kind->get_option_no_throw(name) == nullptr)
+      fail("{} '{}' is a flag of another kind of model, not of '{}'", place(app), name, kind->get_name());
+    fail("{} '{}' stands before '{}', expected after it", place(app), name, kind->get_name());
   }
 }
 

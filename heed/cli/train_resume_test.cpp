@@ -338,8 +338,7 @@ TEST_P(Training, TheSameModelHoweverItRuns) {
   std::vector<std::string> words = command("verified", {"--verify-resume"});
   std::erase(words, "--quiet");
   ASSERT_EQ(status_of(start(words)), 0) << err();
-  EXPECT_NE(err().find("resume verified: stopped after step 5, resumed, and at step 10 all"), std::string::npos)
-      << err();
+  EXPECT_NE(err().find("resume verified: stopped after step "), std::string::npos) << err();
   expect_same("verified", "straight");
   ASSERT_EQ(status_of(start({"train", path("straight/train.toml"), "--quiet", "--set", "out=" + path("by-config")})), 0)
       << err();

@@ -76,7 +76,7 @@ TEST_F(WrongInput, FilesOfText) {
   refuse_text({"--text", text, "--arch", "gpt3"}, 2, "model.arch is 'gpt3', did you mean 'gpt2'?");
   refuse_text({"--text", text, "--kv-heads", "3"}, 2, "4 heads over 3 key heads");
   refuse_text({"--text", text, "--bias", "maybe"}, 2, "model.bias is of type string, expected true or false");
-  refuse_text({"--text", text, "--src", text}, 2, "unknown flag '--src'");
+  refuse_text({"--text", text, "--src", text}, 2, "'--src' is a flag of another kind of model, not of 'lm'");
   refuse_text({"--text", text, "--set", "model.encoder_layers=3"}, 2, "is a key of the task 'translate'");
   refuse_text({"--text", text, "--from", (folder_ / "none").string()}, 1, "none");
   refuse_text({"--text", text, "--from", model_}, 1, "is a translator, expected a language model");
