@@ -251,6 +251,7 @@ TEST(Generation, TheContextEndsATextOrSlides) {
     Random random(1);
     request.prompt = random_ids(random, 50);
     request.prompt[0] = 1;
+    request.settings.sampling.temperature = 0;  // draws depend on the prompt as it was given
     GenerationRequest end = request;
     end.prompt.erase(end.prompt.begin() + 1, end.prompt.begin() + 19);
     EXPECT_EQ(generate(model, {request}, 1).at({0, 0}).best.at(0).ids,
