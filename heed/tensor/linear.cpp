@@ -12,15 +12,24 @@ void check_linear(const char* op, const Tensor& x, const LinearWeight& w) {
   check_rank(op, "weight", w.weight, 2);
   check_columns(op, "input", x, w.in());
   if (w.bias) check_shape(op, "bias", w.bias, {w.out()});
+  const StoredNumbers* stored = w.weight.stored();
+  if (!stored || !kernels::is_quantised(stored->type)) return;
+  if (w.layout != WeightLayout::kOutIn) fail("[{}] weights of {}: expected (out, in)", op, name(stored->type));
+  if (x.requires_grad() && grad_enabled()) fail("[{}] no gradient passes through weights of {}", op, name(stored->type));
+}
+
+Operand operand_of(const LinearWeight& w) {
+  const bool out_in = w.layout == WeightLayout::kOutIn;
+  if (const StoredNumbers* s = w.weight.stored()) return {s->data, s->ld, out_in, s->type};
+  return {w.weight.data(), w.weight.ld(), out_in};
 }
 
 void linear_forward(float* y, int64_t ldy, const Rows& x, const LinearWeight& w, const Finish* finish) {
-  const bool out_in = w.layout == WeightLayout::kOutIn;
   kernels::gemm({.M = x.rows,
                  .N = w.out(),
                  .K = w.in(),
                  .a = Operand{x.data, x.ld},
-                 .b = Operand{w.weight.data(), w.weight.ld(), out_in},
+                 .b = operand_of(w),
                  .c = y,
                  .ldc = ldy,
                  .bias = w.bias ? w.bias.data() : nullptr,
@@ -31,12 +40,13 @@ void linear_forward(float* y, int64_t ldy, const Rows& x, const LinearWeight& w,
 void linear_backward_input(const GradTarget& dx, const Rows& dy, const LinearWeight& w, Precision precision,
                            const Finish* finish) {
   if (!dx) return;
-  const bool out_in = w.layout == WeightLayout::kOutIn;
+  Operand turned = operand_of(w);
+  turned.transposed = !turned.transposed;
   kernels::gemm({.M = dy.rows,
                  .N = w.in(),
                  .K = w.out(),
                  .a = Operand{dy.data, dy.ld},
-                 .b = Operand{w.weight.data(), w.weight.ld(), !out_in},
+                 .b = turned,
                  .c = dx.data,
                  .ldc = dx.ld,
                  .accumulate = dx.accumulate,
@@ -93,7 +103,7 @@ bool follows(const Tensor& a, const Tensor& b) {
 
 bool one_in_memory(std::span<const LinearWeight> maps) {
   for (size_t i = 0; i < maps.size(); ++i) {
-    if (maps[i].layout != WeightLayout::kOutIn) return false;
+    if (maps[i].layout != WeightLayout::kOutIn || maps[i].weight.stored()) return false;
     if (i && (!follows(maps[i - 1].weight, maps[i].weight) || !follows(maps[i - 1].bias, maps[i].bias))) return false;
   }
   return true;
