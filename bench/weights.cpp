@@ -74,7 +74,9 @@ void run(const std::vector<Layer>& layers, const std::byte* weights, NumberType 
     Gemm g{};
     g.M = rows, g.N = l.out, g.K = l.in;
     g.a = {x, l.in};
-    g.b = {weights, out_in ? l.in : l.out, out_in, type};
+    // The table of tokens is always (out, in).
+    const bool turned = out_in || l.out == 50257;
+    g.b = {weights, turned ? l.in : l.out, turned, type};
     g.c = y, g.ldc = l.out;
     heed::kernels::gemm(g);
     weights += bytes_of(type, l);

@@ -201,6 +201,7 @@ class Product {
       t.b = packed, t.b_step = kStrip, t.b_copy = nullptr;
     }
     run_until(std::min(kAheadTiles, groups.count));
+    fetch_rest(t, kAheadTiles - groups.count);
     look_nowhere(t);
     run_until(groups.count);
   }
@@ -242,6 +243,17 @@ class Product {
     }
   }
 
+  // What more tiles would have looked ahead to.
+  static void fetch_rest(const MicroTiles& t, int64_t tiles) {
+    if (t.ahead_step == 0) return;
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      const float* line = t.ahead + tile * t.ahead_tile;
+      for (int64_t k = 0; k + 16 <= t.k; k += 16, line += t.ahead_step) {
+        for (int i = 0; i < 4; ++i) __builtin_prefetch(line + i * t.ahead_line, 0, 2);
+      }
+    }
+  }
+
   bool as_it_lies() const { return !g_.b.transposed && g_.b.type == NumberType::kF32; }
 
   static void look_nowhere(MicroTiles& t) {
@@ -259,8 +271,12 @@ class Product {
     if (plan_.packed_b) {
       t.ahead = shared_strip(strip, k);
       t.ahead_line = 16, t.ahead_step = 64, t.ahead_tile = k_a_tile * kStrip;
-    } else if (Numbers::kPacksA || g_.b.type != NumberType::kF32) {
+    } else if (Numbers::kPacksA) {
       return;
+    } else if (g_.b.type != NumberType::kF32) {
+      // Two numbers a float.
+      t.ahead = g_.b.at((g_.b.transposed ? strip * kStrip * g_.b.ld + k : k * g_.b.ld + strip * kStrip) / 2);
+      t.ahead_line = g_.b.ld / 2, t.ahead_tile = 2 * g_.b.ld, t.ahead_step = g_.b.transposed ? 8 : 8 * g_.b.ld;
     } else if (g_.b.transposed) {
       t.ahead = g_.b.at(strip * kStrip * g_.b.ld + k);
       t.ahead_line = g_.b.ld, t.ahead_step = 16, t.ahead_tile = 4 * g_.b.ld;

@@ -18,102 +18,141 @@ namespace heed::kernels::HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 bool few_rows(const Gemm&) { return false; }  // nothing to turn: the others do
 #else
-constexpr int64_t kFewRows = 16;
+constexpr int64_t kFewRows = 4;
 
-// What one thread computes at a time: columns [begin, end) of some rows.
-struct FewRows {
-  const Gemm& g;
-  int64_t row, begin, end;
+const float* row_of_x(const Gemm& g, int64_t row) { return g.a.at(row * g.a.ld); }
 
-  float x(int r, int64_t k) const { return *g.a.at((row + r) * g.a.ld + k); }
-  float* c(int r, int64_t column) const { return g.c + (row + r) * g.ldc + column; }
-  // What the chains start with, where there is something.
-  const float* start(int r, int64_t column) const {
-    return g.accumulate ? c(r, column) : g.bias ? g.bias + column : nullptr;
-  }
+// Outputs that are computed side by side, one a lane: column, column + apart, ... and their weights stored (out, in). Lanes
+// far apart read long runs of memory each, output after output, which is what CPUs fetch ahead by themselves.
+template <class T>
+struct Lanes {
+  int64_t column, apart, count;
+  const T* weights;
+  int64_t ld;
+  const T* operator[](int64_t j) const { return weights + std::min(j, count - 1) * ld; }
+};
+// The same where no lane is left over.
+template <class T>
+struct WholeLanes : Lanes<T> {
+  const T* operator[](int64_t j) const { return this->weights + j * this->ld; }
+};
+template <class Weights>
+struct LanesFrom {
+  const Weights& weights;
+  int64_t first;
+  auto operator[](int64_t j) const { return weights[first + j]; }
 };
 
-// Weights stored (out, in): kNative outputs of R rows, turned in registers.
-template <class T, int R>
-HWY_INLINE void turned_block(const FewRows& f, int64_t column, int64_t columns) {
-  constexpr int64_t kLine = 64 / sizeof(T), kAhead = 4 * kLine;  // numbers fetched ahead of each row of weights
-  const Gemm& g = f.g;
-  const T* rows[kNative];
-  for (int64_t j = 0; j < kNative; ++j) rows[j] = g.b.at<T>((column + std::min(j, columns - 1)) * g.b.ld);
-  alignas(64) float edge[R][kNative] = {};
+// R rows by V registers of outputs. An fma of a chain waits for the one before: R * V chains are under way at once.
+template <class T, int R, int V, class Weights>
+HWY_INLINE void turned_block(const Gemm& g, int64_t row, const Weights& w) {
+  alignas(64) float edge[R][V * kNative] = {};
   for (int r = 0; r < R; ++r) {
-    if (const float* start = f.start(r, column)) std::copy(start, start + columns, edge[r]);
+    const float* start = g.accumulate ? g.c + (row + r) * g.ldc : g.bias;
+    for (int64_t j = 0; start && j < w.count; ++j) edge[r][j] = start[w.column + j * w.apart];
   }
-  Native sum[R];
-  for (int r = 0; r < R; ++r) sum[r] = hn::Load(Tag(), edge[r]);
-  const auto four_steps = [&](int64_t k) HEED_INLINED {
-    Native turned[4];
-    transpose_four(turned, rows, k);
-    for (int i = 0; i < 4; ++i) {
-      for (int r = 0; r < R; ++r) sum[r] = hn::MulAdd(hn::Set(Tag(), f.x(r, k + i)), turned[i], sum[r]);
-    }
-  };
+  Several<Native, R * V> sum;
+  unrolled<R * V>([&](auto i) HEED_INLINED { at<i>(sum) = hn::Load(Tag(), edge[i / V] + i % V * kNative); });
+  const float* x = row_of_x(g, row);
+  const int64_t x_row = g.a.ld, K = g.K;
   int64_t k = 0;
-  for (; k + kLine <= g.K; k += kLine) {
-    for (int j = 0; j < kNative; ++j) __builtin_prefetch(rows[j] + k + kAhead);
-    for (int64_t i = 0; i < kLine; i += 4) four_steps(k + i);
+  for (; k + kTurned<T> <= K; k += kTurned<T>) {
+    unrolled<V>([&](auto v) HEED_INLINED {
+      Native turned[kTurned<T>];
+      turn<T>(turned, LanesFrom<Weights>{w, v * kNative}, k);
+      unrolled<kTurned<T> * R>([&](auto i) HEED_INLINED {
+        Native& s = at<i % R * V + v>(sum);
+        s = hn::MulAdd(hn::Set(Tag(), x[i % R * x_row + k + i / R]), turned[i / R], s);
+      });
+    });
   }
-  for (; k + 4 <= g.K; k += 4) four_steps(k);
-  for (int r = 0; r < R; ++r) hn::Store(sum[r], Tag(), edge[r]);
-  for (; k < g.K; ++k) {
-    for (int r = 0; r < R; ++r) {
-      for (int64_t j = 0; j < columns; ++j) edge[r][j] = std::fma(f.x(r, k), to_f32(rows[j][k]), edge[r][j]);
-    }
-  }
-  for (int r = 0; r < R; ++r) std::copy(edge[r], edge[r] + columns, f.c(r, column));
-}
-
-// Weights stored (in, out): `steps` of k at once, so that outputs are loaded and stored seldom.
-constexpr int kSteps = 8;
-template <class T, int R>
-HWY_INLINE void few_steps(const FewRows& f, int64_t k, int steps) {
-  const Gemm& g = f.g;
-  const T* rows[kSteps];
-  for (int i = 0; i < steps; ++i) rows[i] = g.b.at<T>((k + i) * g.b.ld);
-  int64_t column = f.begin;
-  for (; column + kNative <= f.end; column += kNative) {
-    Native sum[R];
-    for (int r = 0; r < R; ++r) sum[r] = hn::LoadU(Tag(), f.c(r, column));
-    for (int i = 0; i < steps; ++i) {
-      if (f.row == 0) __builtin_prefetch(rows[i] + column + kSteps * g.b.ld);
-      const Native w = load_numbers(rows[i] + column);
-      for (int r = 0; r < R; ++r) sum[r] = hn::MulAdd(hn::Set(Tag(), f.x(r, k + i)), w, sum[r]);
-    }
-    for (int r = 0; r < R; ++r) hn::StoreU(sum[r], Tag(), f.c(r, column));
-  }
-  for (; column < f.end; ++column) {
-    for (int r = 0; r < R; ++r) {
-      float sum = *f.c(r, column);
-      for (int i = 0; i < steps; ++i) sum = std::fma(f.x(r, k + i), to_f32(rows[i][column]), sum);
-      *f.c(r, column) = sum;
+  unrolled<R * V>([&](auto i) HEED_INLINED { hn::Store(at<i>(sum), Tag(), edge[i / V] + i % V * kNative); });
+  for (int r = 0; r < R; ++r) {
+    float* c = g.c + (row + r) * g.ldc + w.column;
+    for (int64_t j = 0; j < w.count; ++j) {
+      for (int64_t i = k; i < K; ++i) edge[r][j] = std::fma(x[r * x_row + i], to_f32(w[j][i]), edge[r][j]);
+      c[j * w.apart] = edge[r][j];
     }
   }
 }
 
-// body for all rows of g, eight, four, two and one at a time; how many is a constant.
-template <class Body>
-HWY_INLINE void by_rows(const Gemm& g, int64_t begin, int64_t end, Body body) {
-  FewRows f{g, 0, begin, end};
-  const auto while_left = [&](auto rows) HEED_INLINED {
-    for (; f.row + rows <= g.M; f.row += rows) body(f, rows);
-  };
-  while_left(std::integral_constant<int, 8>());
-  while_left(std::integral_constant<int, 4>());
-  while_left(std::integral_constant<int, 2>());
-  while_left(std::integral_constant<int, 1>());
+template <class T, int V, class Weights>
+HWY_NOINLINE void turned_rows(const Gemm& g, const Weights& w) {
+  int64_t row = 0;
+  for (; row + 4 <= g.M; row += 4) turned_block<T, 4, V>(g, row, w);
+  for (; row + 2 <= g.M; row += 2) turned_block<T, 2, V>(g, row, w);
+  for (; row < g.M; ++row) turned_block<T, 1, V>(g, row, w);
 }
 
 template <class T>
-HWY_NOINLINE void few_rows_out_in(const Gemm& g, int64_t begin, int64_t end) {
-  for (int64_t column = begin; column < end; column += kNative) {
-    by_rows(g, begin, end, [&](const FewRows& f, auto r) HEED_INLINED {
-      turned_block<T, r>(f, column, std::min<int64_t>(kNative, end - column));
+void few_rows_out_in(const Gemm& g, int64_t begin, int64_t end) {
+  // Two registers where their chains would be slower than memory.
+  constexpr int V = sizeof(T) == 2 && kNative < 16 ? 2 : 1;
+  constexpr int64_t kLanes = V * kNative;
+  while (begin < end) {
+    int64_t apart = std::max<int64_t>(1, (end - begin) / kLanes);
+    // Lanes must not lie a multiple of pages apart: their lines would fight for the same places of L1.
+    if (apart > 1 && apart * g.b.ld * static_cast<int64_t>(sizeof(T)) % 4096 == 0) --apart;
+    const int64_t count = std::min(kLanes, end - begin);
+    for (int64_t i = 0; i < apart; ++i) {
+      const Lanes<T> lanes{begin + i, apart, count, g.b.at<T>((begin + i) * g.b.ld), apart * g.b.ld};
+      if (count == kLanes) {
+        turned_rows<T, V>(g, WholeLanes<T>{lanes});
+      } else {
+        turned_rows<T, V>(g, lanes);
+      }
+    }
+    begin += apart * count;
+  }
+}
+
+// Weights stored (in, out): kSteps of k at once, so that outputs are loaded and stored seldom.
+constexpr int kSteps = 8;
+
+template <int R, int V, class T>
+HWY_INLINE void few_steps(const Gemm& g, int64_t row, int64_t k, int64_t column, bool fetch) {
+  const T* w = g.b.at<T>(k * g.b.ld + column);
+  const float* x = row_of_x(g, row) + k;
+  const int64_t ld = g.b.ld, x_row = g.a.ld, c_row = g.ldc;
+  float* c = g.c + row * c_row + column;
+  Several<Native, R * V> sum;
+  unrolled<R * V>([&](auto i) HEED_INLINED { at<i>(sum) = hn::LoadU(Tag(), c + i / V * c_row + i % V * kNative); });
+  for (int step = 0; step < kSteps; ++step, w += ld, ++x) {
+    for (int64_t i = 0; fetch && i < V * kNative; i += 64 / sizeof(T)) __builtin_prefetch(w + kSteps * ld + i);
+    Several<Native, V> weights;
+    unrolled<V>([&](auto v) HEED_INLINED { at<v>(weights) = load_numbers(w + v * kNative); });
+    unrolled<R>([&](auto r) HEED_INLINED {
+      const Native xs = hn::Set(Tag(), x[r * x_row]);
+      unrolled<V>([&](auto v) HEED_INLINED {
+        Native& s = at<r * V + v>(sum);
+        s = hn::MulAdd(xs, at<v>(weights), s);
+      });
     });
+  }
+  unrolled<R * V>([&](auto i) HEED_INLINED { hn::StoreU(at<i>(sum), Tag(), c + i / V * c_row + i % V * kNative); });
+}
+
+// What does not fill a register or kSteps.
+template <class T>
+HWY_INLINE void rest(const Gemm& g, int64_t k, int64_t steps, int64_t begin, int64_t end) {
+  for (int64_t row = 0; row < g.M; ++row) {
+    const float* x = row_of_x(g, row) + k;
+    for (int64_t column = begin; column < end; ++column) {
+      float sum = g.c[row * g.ldc + column];
+      for (int64_t i = 0; i < steps; ++i) sum = std::fma(x[i], to_f32(*g.b.at<T>((k + i) * g.b.ld + column)), sum);
+      g.c[row * g.ldc + column] = sum;
+    }
+  }
+}
+
+template <int R, int V, class T>
+HWY_INLINE void few_steps_of_rows(const Gemm& g, int64_t& row, int64_t k, int64_t begin, int64_t end) {
+  for (; row + R <= g.M; row += R) {
+    int64_t column = begin;
+    for (; column + V * kNative <= end; column += V * kNative) {
+      few_steps<R, V, T>(g, row, k, column, row == 0 && k + 2 * kSteps <= g.K);
+    }
+    for (; column < end; column += kNative) few_steps<R, 1, T>(g, row, k, column, false);
   }
 }
 
@@ -127,22 +166,25 @@ HWY_NOINLINE void few_rows_in_out(const Gemm& g, int64_t begin, int64_t end) {
       std::fill(c + begin, c + end, 0.0f);
     }
   }
-  for (int64_t k = 0; k < g.K; k += kSteps) {
-    const int steps = static_cast<int>(std::min<int64_t>(kSteps, g.K - k));
-    by_rows(g, begin, end, [&](const FewRows& f, auto r) HEED_INLINED {
-      steps == kSteps ? few_steps<T, r>(f, k, kSteps) : few_steps<T, r>(f, k, steps);
-    });
+  const int64_t whole = end - (end - begin) % kNative;
+  int64_t k = 0;
+  for (; k + kSteps <= g.K; k += kSteps) {
+    int64_t row = 0;
+    few_steps_of_rows<4, 2, T>(g, row, k, begin, whole);
+    few_steps_of_rows<2, 4, T>(g, row, k, begin, whole);
+    few_steps_of_rows<1, 4, T>(g, row, k, begin, whole);
+    rest<T>(g, k, kSteps, whole, end);
   }
+  rest<T>(g, k, g.K - k, begin, end);
 }
 
 // Whether the product was one of few rows, and is done.
 bool few_rows(const Gemm& g) {
   if (g.M > kFewRows || g.a.transposed) return false;
-  // A chunk is worth a thread when it reads a few hundred kilobytes of weights; what lies (in, out) is read in runs of at
-  // least half a kilobyte, and outputs stay in L1.
-  const int64_t grain = g.b.transposed
-                            ? std::max<int64_t>(64, (int64_t{1} << 17) / std::max<int64_t>(1, g.K) / 64 * 64)
-                            : std::clamp<int64_t>((g.N + 7) / 8 / 64 * 64, 128, 512);
+  // About half a megabyte of weights a chunk, and equal shares; what lies (in, out) is read in runs as long as can be.
+  const int64_t bytes = g.N * g.K * (g.b.type == NumberType::kF32 ? 4 : 2), threads = num_threads();
+  const int64_t rounds = g.b.transposed ? std::max<int64_t>(1, bytes / threads >> 19) : 1;
+  const int64_t grain = std::max<int64_t>(64, (g.N / (rounds * threads) + 63) / 64 * 64);
   parallel_for(g.N, grain, [&](int64_t begin, int64_t end) {
     with_number_type(g.b.type, [&](auto type) {
       using T = decltype(type);

@@ -18,6 +18,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
+using TagU32 = hn::RebindToUnsigned<Tag>;
+
 // Stored numbers as f32: T is float, StoredF16 or StoredBf16.
 template <class T>
 using VectorType = std::conditional_t<std::is_same_v<T, StoredF16>, hwy::float16_t, hwy::bfloat16_t>;
@@ -44,50 +46,72 @@ HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const T* const* r
   }
 }
 #else
-// The quad (four numbers) of rows 0, 4, 8, ... one after the other in one register.
-template <class D, class T>
-HWY_INLINE hn::Vec<D> load_quads(D d, const T* const* rows, int64_t k) {
+// The quad (four numbers) of rows row, row + 4, row + 8, ... one after the other in one register. Rows is an array of
+// pointers, or what gives a pointer for each row.
+template <class D, class Rows>
+HWY_INLINE hn::Vec<D> load_quads(D d, const Rows& rows, int row, int64_t k) {
   if constexpr (hn::MaxLanes(D()) == 4) {
-    return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(rows[0] + k));
+    return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(rows[row] + k));
   } else {
     const hn::Half<D> half;
-    return hn::Combine(d, load_quads(half, rows + hn::MaxLanes(half), k), load_quads(half, rows, k));
+    constexpr int kHalf = static_cast<int>(hn::MaxLanes(hn::Half<D>()));
+    return hn::Combine(d, load_quads(half, rows, row + kHalf, k), load_quads(half, rows, row, k));
   }
 }
-template <class T>
-HWY_INLINE Native load_quads_f32(const T* const* rows, int64_t k) {
+template <class Rows>
+HWY_INLINE Native load_quads_f32(const Rows& rows, int row, int64_t k) {
+  using T = std::remove_cvref_t<decltype(rows[0][0])>;
   if constexpr (std::is_same_v<T, float>) {
-    return load_quads(Tag(), rows, k);
+    return load_quads(Tag(), rows, row, k);
   } else {
-    return promote<T>(load_quads(hn::Rebind<uint16_t, Tag>(), rows, k));
+    return promote<T>(load_quads(hn::Rebind<uint16_t, Tag>(), rows, row, k));
   }
 }
 
-// Four steps of k of kNative rows, turned: to[i] holds step k + i of every row.
-template <class T>
-HWY_INLINE void transpose_four(Native (&to)[4], const T* const* rows, int64_t k) {
+// v[i] holds the quads of rows i, i + 4, ...; then word i of every row.
+HWY_INLINE void turn_quads(Native (&v)[4]) {
   const Tag d;
   const hn::RepartitionToWide<Tag> pairs;
-  const Native v0 = load_quads_f32(rows, k), v1 = load_quads_f32(rows + 1, k);
-  const Native v2 = load_quads_f32(rows + 2, k), v3 = load_quads_f32(rows + 3, k);
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v0, v1));
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v2, v3));
-  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v0, v1));
-  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v2, v3));
-  to[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
-  to[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
-  to[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
-  to[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v[0], v[1]));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v[2], v[3]));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v[0], v[1]));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v[2], v[3]));
+  v[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
+  v[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
+  v[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
+  v[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+}
+
+// Steps k, k + 1, ... of kNative rows, turned: to[i] holds step k + i of every row. Eight of bf16: pairs are turned as one
+// word, whose lower half is the first.
+template <class T>
+constexpr int kTurned = std::is_same_v<T, StoredBf16> ? 8 : 4;
+template <class T, class Rows>
+HWY_INLINE void turn(Native (&to)[kTurned<T>], const Rows& rows, int64_t k) {
+  Native quads[4];
+  if constexpr (std::is_same_v<T, StoredBf16>) {
+    const TagU32 d;
+    for (int i = 0; i < 4; ++i) quads[i] = load_quads(Tag(), rows, i, k);
+    turn_quads(quads);
+    for (int i = 0; i < 4; ++i) {
+      const auto bits = hn::BitCast(d, quads[i]);
+      to[2 * i] = hn::BitCast(Tag(), hn::ShiftLeft<16>(bits));
+      to[2 * i + 1] = hn::BitCast(Tag(), hn::And(bits, hn::Set(d, 0xFFFF0000u)));
+    }
+  } else {
+    for (int i = 0; i < 4; ++i) to[i] = load_quads_f32(rows, i, k);
+    turn_quads(to);
+  }
 }
 
 // out[k * kStrip + j] = rows[j][k] for kNative rows.
 template <class T>
 HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const T* const* rows, int64_t k_size) {
   int64_t k = 0;
-  for (; k + 4 <= k_size; k += 4) {
-    Native turned[4];
-    transpose_four(turned, rows, k);
-    for (int i = 0; i < 4; ++i) hn::StoreU(turned[i], Tag(), out + (k + i) * kStrip);
+  for (; k + kTurned<T> <= k_size; k += kTurned<T>) {
+    Native turned[kTurned<T>];
+    turn<T>(turned, rows, k);
+    for (int i = 0; i < kTurned<T>; ++i) hn::StoreU(turned[i], Tag(), out + (k + i) * kStrip);
   }
   for (; k < k_size; ++k) {
     for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = to_f32(rows[j][k]);
@@ -148,8 +172,6 @@ struct F32 {
     }
   }
 };
-
-using TagU32 = hn::RebindToUnsigned<Tag>;
 
 // Rounds to bf16, ties to even; the result is in the upper half, the lower holds anything. NaN stays NaN.
 HWY_INLINE hn::Vec<TagU32> round_to_bf16(Native x) {

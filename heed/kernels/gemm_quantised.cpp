@@ -75,22 +75,36 @@ HWY_INLINE Words upper_halves(Words v) {
   return lower_halves(hn::BitCast(TagI32(), hn::ShiftRight<4>(hn::BitCast(TagU16(), v))));
 }
 
-// The sums of one group for kNative outputs, whose words lie 64 bytes apart at q, and R rows.
+// Whole numbers may be added in any order, which compilers use to keep all of them until the end.
+HWY_INLINE void now(Words& x) { __asm__("" : "+v"(x.raw)); }
+HWY_INLINE void now(Shorts& x) { __asm__("" : "+v"(x.raw)); }
+
+// The sums of one group for R rows and sixteen outputs: part p of row r at<r * kParts + p>.
 struct Int8Sums {
   static constexpr NumberType kType = NumberType::kInt8;
   // Bytes by bytes would overflow 16 bits: both are widened.
   template <int R>
-  static HWY_INLINE void add(Words (&sum)[R], const uint8_t* q, const Rows& rows) {
-    const TagI16 d;
-    for (int r = 0; r < R; ++r) sum[r] = hn::Zero(TagI32());
-    for (int w = 0; w < 8; ++w) {
-      const Shorts both = hn::BitCast(d, load_words(q + 64 * w));
-      const Shorts even = hn::ShiftRight<8>(hn::ShiftLeft<8>(both)), odd = hn::ShiftRight<8>(both);
-      for (int r = 0; r < R; ++r) {
-        const int32_t* x = rows.x + r * rows.x_row + 8;
-        sum[r] = hn::Add(sum[r], pairs_of_shorts(even, hn::BitCast(d, hn::Set(TagI32(), x[w]))));
-        sum[r] = hn::Add(sum[r], pairs_of_shorts(odd, hn::BitCast(d, hn::Set(TagI32(), x[w + 8]))));
-      }
+  static HWY_INLINE void take(Several<Words, R * kParts>& sum, const uint8_t* q, const Rows& rows) {
+    unrolled<R * kParts>([&](auto i) HEED_INLINED { at<i>(sum) = hn::Zero(TagI32()); });
+    for (int w = 0; w < 8; ++w, q += 64) {
+      const TagI16 d;
+      Several<Shorts, kParts> even, odd;
+      unrolled<kParts>([&](auto p) HEED_INLINED {
+        const Shorts both = hn::BitCast(d, load_words(q + p * kNative * 4));
+        at<p>(even) = hn::ShiftRight<8>(hn::ShiftLeft<8>(both));
+        at<p>(odd) = hn::ShiftRight<8>(both);
+      });
+      unrolled<R>([&](auto r) HEED_INLINED {
+        const int32_t* x = rows.x + r * rows.x_row + 8 + w;
+        const Shorts x_even = hn::BitCast(d, hn::Set(TagI32(), x[0])), x_odd = hn::BitCast(d, hn::Set(TagI32(), x[8]));
+        unrolled<kParts>([&](auto p) HEED_INLINED {
+          Words& s = at<r * kParts + p>(sum);
+          s = hn::Add(s, pairs_of_shorts(at<p>(even), x_even));
+          now(s);
+          s = hn::Add(s, pairs_of_shorts(at<p>(odd), x_odd));
+          now(s);
+        });
+      });
     }
   }
 };
@@ -98,58 +112,70 @@ struct Int4Sums {
   static constexpr NumberType kType = NumberType::kInt4;
   // q + 8 <= 15, so eight products of pairs fit 16 bits: 8 * 2 * 15 * 127 = 30480.
   template <int R>
-  static HWY_INLINE void add(Words (&sum)[R], const uint8_t* q, const Rows& rows) {
+  static HWY_INLINE void take(Several<Words, R * kParts>& sum, const uint8_t* q, const Rows& rows) {
     const TagI16 d;
-    Shorts pairs[R];
-    for (int r = 0; r < R; ++r) pairs[r] = hn::Zero(d);
-    for (int w = 0; w < 4; ++w) {
-      const Words both = load_words(q + 64 * w), low = lower_halves(both), high = upper_halves(both);
-      for (int r = 0; r < R; ++r) {
-        const int32_t* x = rows.x + r * rows.x_row;
-        pairs[r] = hn::Add(pairs[r], pairs_of_bytes(low, hn::Set(TagI32(), x[w])));
-        pairs[r] = hn::Add(pairs[r], pairs_of_bytes(high, hn::Set(TagI32(), x[w + 4])));
-      }
+    Several<Shorts, R * kParts> pairs;
+    unrolled<R * kParts>([&](auto i) HEED_INLINED { at<i>(pairs) = hn::Zero(d); });
+    for (int w = 0; w < 4; ++w, q += 64) {
+      Several<Words, kParts> low, high;
+      unrolled<kParts>([&](auto p) HEED_INLINED {
+        const Words both = load_words(q + p * kNative * 4);
+        at<p>(low) = lower_halves(both);
+        at<p>(high) = upper_halves(both);
+      });
+      unrolled<R>([&](auto r) HEED_INLINED {
+        const int32_t* x = rows.x + r * rows.x_row + w;
+        const Words x_low = hn::Set(TagI32(), x[0]), x_high = hn::Set(TagI32(), x[4]);
+        unrolled<kParts>([&](auto p) HEED_INLINED {
+          Shorts& s = at<r * kParts + p>(pairs);
+          s = hn::Add(s, pairs_of_bytes(at<p>(low), x_low));
+          now(s);
+          s = hn::Add(s, pairs_of_bytes(at<p>(high), x_high));
+          now(s);
+        });
+      });
     }
-    for (int r = 0; r < R; ++r) {
-      const Words of_offset = hn::Set(TagI32(), 8 * rows.sums[r * rows.sums_row]);
-      sum[r] = hn::Sub(pairs_of_shorts(pairs[r], hn::Set(d, 1)), of_offset);
-    }
+    unrolled<R * kParts>([&](auto i) HEED_INLINED {
+      const Words of_offset = hn::Set(TagI32(), 8 * rows.sums[i / kParts * rows.sums_row]);
+      at<i>(sum) = hn::Sub(pairs_of_shorts(at<i>(pairs), hn::Set(d, 1)), of_offset);
+    });
   }
 };
 
 #if HWY_TARGET == HWY_AVX3
 // Four products of bytes and their sum in one instruction, which Highway has no name for. Only where has_native_int8().
-HWY_INLINE Words add_four(Words sum, Words u, Words s) {
+HWY_INLINE void add_four(Words& sum, Words u, Words s) {
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(u.raw), "v"(s.raw));
-  return sum;
 }
 template <int R>
-HWY_INLINE void start_below(Words (&sum)[R], const Rows& rows, int32_t offset) {
-  for (int r = 0; r < R; ++r) sum[r] = hn::Set(TagI32(), -offset * rows.sums[r * rows.sums_row]);
+HWY_INLINE void start_below(Several<Words, R>& sum, const Rows& rows, int32_t offset) {
+  unrolled<R>([&](auto r) HEED_INLINED { at<r>(sum) = hn::Set(TagI32(), -offset * rows.sums[r * rows.sums_row]); });
 }
 struct NativeInt8Sums {
   static constexpr NumberType kType = NumberType::kInt8;
   template <int R>
-  static HWY_INLINE void add(Words (&sum)[R], const uint8_t* q, const Rows& rows) {
-    start_below(sum, rows, 128);
+  static HWY_INLINE void take(Several<Words, R>& sum, const uint8_t* q, const Rows& rows) {
+    start_below<R>(sum, rows, 128);
     for (int w = 0; w < 8; ++w) {
       const Words u = hn::Xor(load_words(q + 64 * w), hn::Set(TagI32(), static_cast<int32_t>(0x80808080)));  // q + 128
-      for (int r = 0; r < R; ++r) sum[r] = add_four(sum[r], u, hn::Set(TagI32(), rows.x[r * rows.x_row + w]));
+      unrolled<R>([&](auto r) HEED_INLINED {
+        add_four(at<r>(sum), u, hn::Set(TagI32(), rows.x[r * rows.x_row + w]));
+      });
     }
   }
 };
 struct NativeInt4Sums {
   static constexpr NumberType kType = NumberType::kInt4;
   template <int R>
-  static HWY_INLINE void add(Words (&sum)[R], const uint8_t* q, const Rows& rows) {
-    start_below(sum, rows, 8);
+  static HWY_INLINE void take(Several<Words, R>& sum, const uint8_t* q, const Rows& rows) {
+    start_below<R>(sum, rows, 8);
     for (int w = 0; w < 4; ++w) {
       const Words both = load_words(q + 64 * w), low = lower_halves(both), high = upper_halves(both);
-      for (int r = 0; r < R; ++r) {
-        const int32_t* x = rows.x + r * rows.x_row;
-        sum[r] = add_four(sum[r], low, hn::Set(TagI32(), x[w]));
-        sum[r] = add_four(sum[r], high, hn::Set(TagI32(), x[w + 4]));
-      }
+      unrolled<R>([&](auto r) HEED_INLINED {
+        const int32_t* x = rows.x + r * rows.x_row + w;
+        add_four(at<r>(sum), low, hn::Set(TagI32(), x[0]));
+        add_four(at<r>(sum), high, hn::Set(TagI32(), x[4]));
+      });
     }
   }
 };
@@ -161,19 +187,20 @@ template <NumberType type>
 struct PlainSums {
   static constexpr NumberType kType = type;
   template <int R>
-  static HWY_INLINE void add(Words (&sum)[R], const uint8_t* q, const Rows& rows) {
-    for (int r = 0; r < R; ++r) {
-      const auto* x = reinterpret_cast<const int8_t*>(rows.x + r * rows.x_row);
+  static void take(Several<Words, R * kParts>& sum, const uint8_t* q, const Rows& rows) {
+    unrolled<R * kParts>([&](auto part) {
+      const auto* x = reinterpret_cast<const int8_t*>(rows.x + part / kParts * rows.x_row);
       alignas(64) int32_t total[kNative] = {};
       for (int j = 0; j < kNative; ++j) {
+        const uint8_t* of_output = q + 4 * (part % kParts * kNative + j);
         for (int i = 0; i < kGroup; ++i) {
           const bool four = type == NumberType::kInt4;
-          const uint8_t byte = q[(four ? i % 16 : i) / 4 * 64 + 4 * j + i % 4];
+          const uint8_t byte = of_output[(four ? i % 16 : i) / 4 * 64 + i % 4];
           total[j] += x[i] * (four ? (i >= 16 ? byte >> 4 : byte & 15) - 8 : static_cast<int8_t>(byte));
         }
       }
-      sum[r] = hn::Load(TagI32(), total);
-    }
+      at<part>(sum) = hn::Load(TagI32(), total);
+    });
   }
 };
 using Int8Sums = PlainSums<NumberType::kInt8>;
@@ -214,37 +241,33 @@ void quantise_row(const QuantisedRows& to, int64_t row, const float* x) {
 // Sixteen outputs of R rows: [column, column + columns).
 template <class Sums, int R>
 HWY_INLINE void tile_rows(const Gemm& g, const QuantisedRows& x, int64_t row, int64_t column) {
-  constexpr int64_t kBytes = tile_bytes(Sums::kType), kAhead = 4096;
-  const int64_t columns = std::min(kTileOutputs, g.N - column);
-  const uint8_t* tile = g.b.at<uint8_t>(column / kTileOutputs * x.groups * kBytes);
+  constexpr int64_t kBytes = tile_bytes(Sums::kType);
+  const int64_t columns = std::min(kTileOutputs, g.N - column), groups = x.groups;
+  const uint8_t* tile = g.b.at<uint8_t>(column / kTileOutputs * groups * kBytes);
   alignas(64) float edge[R][kTileOutputs] = {};
-  F16 sum[R];
   for (int r = 0; r < R; ++r) {
-    const float* start = g.accumulate ? g.c + (row + r) * g.ldc + column : g.bias ? g.bias + column : nullptr;
-    if (start) std::copy(start, start + columns, edge[r]);
-    sum[r] = load(edge[r]);
+    const float* start = g.accumulate ? g.c + (row + r) * g.ldc : g.bias;
+    if (start) std::copy(start + column, start + column + columns, edge[r]);
   }
-  Rows rows{x.at(row, 0), x.groups * QuantisedRows::kGroupWords, x.sums.data() + row * x.groups, x.groups};
-  const float* scales = x.scales.data() + row * x.groups;
-  for (int64_t group = 0; group < x.groups; ++group) {
-    for (int64_t line = 0; row == 0 && line < kBytes; line += 64) __builtin_prefetch(tile + kAhead + line);
-    for (int i = 0; i < kParts; ++i) {
-      Words whole[R];
-      Sums::add(whole, tile + kTileScaleBytes + i * kNative * 4, rows);
-      const Native scale = load_numbers(reinterpret_cast<const StoredF16*>(tile) + i * kNative);
-      for (int r = 0; r < R; ++r) {
-        const Native both = hn::Mul(scale, hn::Set(Tag(), scales[r * x.groups + group]));
-        sum[r].part[i] = hn::MulAdd(hn::ConvertTo(Tag(), whole[r]), both, sum[r].part[i]);
-      }
-    }
+  Rows rows{x.at(row, 0), groups * QuantisedRows::kGroupWords, x.sums.data() + row * groups, groups};
+  const float* scales = x.scales.data() + row * groups;
+  for (int64_t group = 0; group < groups; ++group) {
+    Several<Words, R * kParts> whole;
+    Sums::template take<R>(whole, tile + kTileScaleBytes, rows);
+    // The chains wait in memory: whole numbers need the registers.
+    unrolled<R * kParts>([&](auto i) HEED_INLINED {
+      constexpr int r = i / kParts, part = i % kParts;
+      const Native scale = load_numbers(reinterpret_cast<const StoredF16*>(tile) + part * kNative);
+      const Native both = hn::Mul(scale, hn::Set(Tag(), scales[r * groups]));
+      float* chain = edge[r] + part * kNative;
+      hn::Store(hn::MulAdd(hn::ConvertTo(Tag(), at<i>(whole)), both, hn::Load(Tag(), chain)), Tag(), chain);
+    });
     tile += kBytes;
     rows.x += QuantisedRows::kGroupWords;
     ++rows.sums;
+    ++scales;
   }
-  for (int r = 0; r < R; ++r) {
-    store(sum[r], edge[r]);
-    std::copy(edge[r], edge[r] + columns, g.c + (row + r) * g.ldc + column);
-  }
+  for (int r = 0; r < R; ++r) std::copy(edge[r], edge[r] + columns, g.c + (row + r) * g.ldc + column);
 }
 
 template <class Sums>
