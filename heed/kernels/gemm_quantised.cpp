@@ -238,45 +238,63 @@ void quantise_row(const QuantisedRows& to, int64_t row, const float* x) {
   }
 }
 
-// Sixteen outputs of R rows: [column, column + columns).
-template <class Sums, int R>
-HWY_INLINE void tile_rows(const Gemm& g, const QuantisedRows& x, int64_t row, int64_t column) {
+// Sixteen outputs each of S tiles, `apart` tiles from one to the next, of R rows: several tiles far apart are read as long
+// runs of memory, which CPUs fetch ahead by themselves.
+template <class Sums, int R, int S>
+HWY_INLINE void tile_rows(const Gemm& g, const QuantisedRows& x, int64_t row, int64_t first_tile, int64_t apart) {
   constexpr int64_t kBytes = tile_bytes(Sums::kType);
-  const int64_t columns = std::min(kTileOutputs, g.N - column), groups = x.groups;
-  const uint8_t* tile = g.b.at<uint8_t>(column / kTileOutputs * groups * kBytes);
-  alignas(64) float edge[R][kTileOutputs] = {};
-  for (int r = 0; r < R; ++r) {
-    const float* start = g.accumulate ? g.c + (row + r) * g.ldc : g.bias;
-    if (start) std::copy(start + column, start + column + columns, edge[r]);
-  }
+  const int64_t groups = x.groups;
+  alignas(64) float edge[S][R][kTileOutputs] = {};
+  const auto each_row = [&](auto body) {
+    for (int64_t s = 0; s < S; ++s) {
+      const int64_t column = (first_tile + s * apart) * kTileOutputs, columns = std::min(kTileOutputs, g.N - column);
+      for (int64_t r = 0; r < R; ++r) body(edge[s][r], (row + r) * g.ldc + column, column, columns);
+    }
+  };
+  each_row([&](float* chain, int64_t at, int64_t column, int64_t columns) {
+    const float* start = g.accumulate ? g.c + at : g.bias ? g.bias + column : nullptr;
+    if (start) std::copy(start, start + columns, chain);
+  });
+  const uint8_t* tile = g.b.at<uint8_t>(first_tile * groups * kBytes);
+  const int64_t tiles_apart = apart * groups * kBytes;
   Rows rows{x.at(row, 0), groups * QuantisedRows::kGroupWords, x.sums.data() + row * groups, groups};
   const float* scales = x.scales.data() + row * groups;
   for (int64_t group = 0; group < groups; ++group) {
-    Several<Words, R * kParts> whole;
-    Sums::template take<R>(whole, tile + kTileScaleBytes, rows);
-    // The chains wait in memory: whole numbers need the registers.
-    unrolled<R * kParts>([&](auto i) HEED_INLINED {
-      constexpr int r = i / kParts, part = i % kParts;
-      const Native scale = load_numbers(reinterpret_cast<const StoredF16*>(tile) + part * kNative);
-      const Native both = hn::Mul(scale, hn::Set(Tag(), scales[r * groups]));
-      float* chain = edge[r] + part * kNative;
-      hn::Store(hn::MulAdd(hn::ConvertTo(Tag(), at<i>(whole)), both, hn::Load(Tag(), chain)), Tag(), chain);
-    });
+    for (int s = 0; s < S; ++s) {
+      const uint8_t* const here = tile + s * tiles_apart;
+      Several<Words, R * kParts> whole;
+      Sums::template take<R>(whole, here + kTileScaleBytes, rows);
+      // The chains wait in memory: whole numbers need the registers.
+      unrolled<R * kParts>([&](auto i) HEED_INLINED {
+        constexpr int r = i / kParts, part = i % kParts;
+        const Native scale = load_numbers(reinterpret_cast<const StoredF16*>(here) + part * kNative);
+        const Native both = hn::Mul(scale, hn::Set(Tag(), scales[r * groups]));
+        float* chain = edge[s][r] + part * kNative;
+        hn::Store(hn::MulAdd(hn::ConvertTo(Tag(), at<i>(whole)), both, hn::Load(Tag(), chain)), Tag(), chain);
+      });
+    }
     tile += kBytes;
     rows.x += QuantisedRows::kGroupWords;
     ++rows.sums;
     ++scales;
   }
-  for (int r = 0; r < R; ++r) std::copy(edge[r], edge[r] + columns, g.c + (row + r) * g.ldc + column);
+  each_row([&](const float* chain, int64_t at, int64_t, int64_t columns) { std::copy(chain, chain + columns, g.c + at); });
 }
 
+// Tiles [begin, end).
 template <class Sums>
 HWY_NOINLINE void tiles(const Gemm& g, const QuantisedRows& x, int64_t begin, int64_t end) {
-  for (int64_t column = begin; column < end; column += kTileOutputs) {
+  constexpr int kRuns = 4;
+  if (g.M == 1) {
+    const int64_t apart = (end - begin) / kRuns;
+    for (int64_t i = 0; i < apart; ++i) tile_rows<Sums, 1, kRuns>(g, x, 0, begin + i, apart);
+    begin += kRuns * apart;
+  }
+  for (int64_t tile = begin; tile < end; ++tile) {
     int64_t row = 0;
-    for (; row + 4 <= g.M; row += 4) tile_rows<Sums, 4>(g, x, row, column);
-    for (; row + 2 <= g.M; row += 2) tile_rows<Sums, 2>(g, x, row, column);
-    for (; row < g.M; ++row) tile_rows<Sums, 1>(g, x, row, column);
+    for (; row + 4 <= g.M; row += 4) tile_rows<Sums, 4, 1>(g, x, row, tile, 0);
+    for (; row + 2 <= g.M; row += 2) tile_rows<Sums, 2, 1>(g, x, row, tile, 0);
+    for (; row < g.M; ++row) tile_rows<Sums, 1, 1>(g, x, row, tile, 0);
   }
 }
 
@@ -294,12 +312,13 @@ void quantised_product(const Gemm& g) {
     for (int64_t row = begin; row < end; ++row) quantise_row(x, row, g.a.at(row * g.a.ld));
   });
   const Tiles run = tiles_for(g.b.type);
-  // A chunk reads about 32 KB of weights: two microseconds, and even small maps have many of them.
-  const int64_t of_tile = std::max<int64_t>(1, x.groups) * tile_bytes(g.b.type);
-  const int64_t grain = std::max<int64_t>(1, (int64_t{32} << 10) / of_tile) * kTileOutputs;
-  parallel_for(g.N, grain, [&](int64_t begin, int64_t end) {
+  // About a quarter of a megabyte of weights a chunk, and equal shares.
+  const int64_t count = tiles_across(g.N), bytes = count * x.groups * tile_bytes(g.b.type), threads = num_threads();
+  const int64_t rounds = std::max<int64_t>(1, bytes / threads >> 18);
+  parallel_for(count, (count + rounds * threads - 1) / (rounds * threads), [&](int64_t begin, int64_t end) {
     run(g, x, begin, end);
-    if (g.finish) (*g.finish)({g.c + begin, g.ldc, 0, begin, g.M, end - begin});
+    const int64_t column = begin * kTileOutputs, columns = std::min(end * kTileOutputs, g.N) - column;
+    if (g.finish) (*g.finish)({g.c + column, g.ldc, 0, column, g.M, columns});
   });
 }
 
