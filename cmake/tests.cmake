@@ -10,6 +10,8 @@ add_executable(golden_tokenizers EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/go
 target_link_libraries(golden_tokenizers PRIVATE heed_text heed_flags)
 add_executable(golden_marian EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/golden/marian.cpp)
 target_link_libraries(golden_marian PRIVATE heed_models heed_flags)
+add_executable(golden_decoders EXCLUDE_FROM_ALL ${PROJECT_SOURCE_DIR}/tools/golden/decoders.cpp)
+target_link_libraries(golden_decoders PRIVATE heed_models heed_flags)
 
 # What the fuzzers are seeded with is read once by every build.
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/fuzz/*.cpp)

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "heed/base/error.h"
 #include "heed/cli/arguments.h"
 #include "heed/models/config_json.h"
 #include "heed/models/directory.h"
@@ -13,8 +14,20 @@
 namespace heed::cli {
 namespace {
 
+bool is_translator(const models::ModelConfig& c) { return c.family == models::Family::kEncoderDecoder; }
+
+nlohmann::json describe_tokenizer(const std::string& folder, const models::ModelConfig& c) {
+  if (!text::has_tokenizer(folder)) return nullptr;
+  const int64_t size = text::load_tokenizer(folder)->size();
+  if (size > c.vocabulary) {
+    fail_file("[info] '{}': the tokenizer has {} ids, the model {}", folder, size, c.vocabulary);
+  }
+  return {{"size", size}};
+}
+
 // Null where there is none: a model that is run by --ids needs none.
-nlohmann::json describe_tokenizers(const std::string& folder) {
+nlohmann::json describe_tokenizers(const std::string& folder, const models::ModelConfig& c) {
+  if (!is_translator(c)) return describe_tokenizer(folder, c);
   if (!text::has_tokenizers(folder)) return nullptr;
   const text::TokenizerPair pair = text::load_tokenizers(folder);
   return {{"source", pair.source->size()}, {"target", pair.target->size()}, {"shared", pair.shared()}};
@@ -22,15 +35,22 @@ nlohmann::json describe_tokenizers(const std::string& folder) {
 
 std::string tokenizer_text(const nlohmann::json& t) {
   if (t.is_null()) return "none: token ids in and out";
+  if (t.contains("size")) return with_commas(t["size"].get<int64_t>()) + " pieces";
   const std::string source = with_commas(t["source"].get<int64_t>()) + " pieces";
   return source + (t["shared"].get<bool>() ? ", shared by both languages"
                                            : fmt::format(" and {}", with_commas(t["target"].get<int64_t>())));
+}
+
+std::string kind_of(const models::ModelConfig& c) {
+  if (is_translator(c)) return "translator";
+  return c.family == models::Family::kDecoder ? "language model" : "encoder";
 }
 
 nlohmann::json describe(const std::string& folder) {
   const models::ModelConfig c = models::read_config(folder);
   const models::ParameterParts p = models::parameter_parts(c);
   return {{"model", folder},
+          {"kind", kind_of(c)},
           {"model_type", models::model_type(c)},
           {"parameters",
            {{"total", p.total()},
@@ -42,7 +62,7 @@ nlohmann::json describe(const std::string& folder) {
             {"norms", p.norms},
             {"output", p.output}}},
           {"memory_bytes", 4 * p.total()},
-          {"tokenizer", describe_tokenizers(folder)},
+          {"tokenizer", describe_tokenizers(folder, c)},
           {"config", models::heed_json(c)}};
 }
 
@@ -55,10 +75,12 @@ std::string to_text(const nlohmann::json& j) {
                        s["positions"]["kind"].get<std::string>());
   };
   const int64_t total = j["parameters"]["total"].get<int64_t>();
-  std::string text =
-      fmt::format("{}: a translator, model type {}\n  encoder     {}\n  decoder     {}\n  tokenizer   {}\n",
-                  j["model"].get<std::string>(), j["model_type"].get<std::string>(), stack(c["encoder"]),
-                  stack(c["decoder"]), tokenizer_text(j["tokenizer"]));
+  const auto kind = j["kind"].get<std::string>();
+  std::string text = fmt::format("{}: {} {}, model type {}\n", j["model"].get<std::string>(),
+                                 kind == "encoder" ? "an" : "a", kind, j["model_type"].get<std::string>());
+  if (kind != "language model") text += fmt::format("  encoder     {}\n", stack(c["encoder"]));
+  if (kind != "encoder") text += fmt::format("  decoder     {}\n", stack(c["decoder"]));
+  text += fmt::format("  tokenizer   {}\n", tokenizer_text(j["tokenizer"]));
   text += fmt::format("  parameters  {:>14}   {:.1f} MB in memory\n", with_commas(total),
                       static_cast<double>(total) * 4e-6);
   for (const char* part :

@@ -120,6 +120,26 @@ TEST_F(ModelProgram, TokensGoBackToTheSameText) {
   EXPECT_NE(answer("the cat\n", {"tokenize", model_}).find("▁the"), std::string::npos);
 }
 
+// Directories that others wrote: a model, and a tokenizer beside it.
+TEST_F(ModelProgram, InfoAndTokensOfALanguageModel) {
+  const fs::path golden = fs::path(HEED_SOURCE_DIR) / "tests" / "golden", copy = folder_ / "llama";
+  fs::copy(golden / "decoders" / "llama", copy);
+  const json found = json_of({"info", copy.string(), "--json"});
+  EXPECT_EQ(found["kind"], "language model");
+  EXPECT_EQ(found["model_type"], "llama");
+  EXPECT_EQ(found["tokenizer"], nullptr);
+  int64_t sum = 0;
+  for (const auto& [part, count] : found["parameters"].items()) sum += part == "total" ? 0 : count.get<int64_t>();
+  EXPECT_EQ(found["parameters"]["total"], sum);
+  const std::string text = answer("", {"info", copy.string()});
+  EXPECT_NE(text.find("a language model, model type llama\n  decoder     2 layers"), std::string::npos) << text;
+  // A tokenizer with more ids than the model has rows.
+  fs::copy(golden / "language_tokenizers" / "llama3" / "tokenizer.json", copy);
+  expect_wrong("", {"info", copy.string()}, 1, "the tokenizer has 379 ids, the model 37");
+  const std::string ids = answer("the cat's 1234\n", {"tokenize", copy.string(), "--ids"});
+  EXPECT_EQ(answer(ids, {"tokenize", copy.string(), "--decode"}), "the cat's 1234\n");
+}
+
 TEST_F(ModelProgram, TheMeanOfModels) {
   const std::string other = (folder_ / "other").string(), mean = (folder_ / "deep" / "mean").string();
   train_into(other, 5, 2);

@@ -86,7 +86,7 @@ PositionTables rotary_tables(const PositionAsk& ask) {
   out.words = "each pair of a query's and a key's features turns by p / 10000^(2i/d); nothing is added";
   const auto half = static_cast<size_t>(ask.dim / 2), length = static_cast<size_t>(ask.length);
   std::vector<float> cosines(length * half), sines(length * half);
-  kernels::rotary_tables(cosines.data(), sines.data(), ask.length, ask.dim, 10000.0);
+  kernels::rotary_tables(cosines.data(), sines.data(), ask.length, kernels::rotary_frequencies(ask.dim, 10000.0));
   out.table = empty_table(ask);
   for (size_t p = 0; p < length; ++p) {
     for (size_t i = 0; i < half; ++i) {

@@ -36,9 +36,16 @@ std::string decoded(const text::Tokenizer& tokenizer, const std::string& line, c
   return nlohmann::json{{"ids", ids}, {"text", text}}.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-void run(const Options& o, const Common& common) {
+// A translator has two; where a folder has only what a language model has, that one is both.
+std::shared_ptr<const text::Tokenizer> tokenizer_of(const Options& o) {
+  if (!text::has_tokenizers(o.model) && text::has_tokenizer(o.model)) return text::load_tokenizer(o.model);
   const text::TokenizerPair pair = text::load_tokenizers(o.model);
-  const text::Tokenizer& tokenizer = o.side == "target" ? *pair.target : *pair.source;
+  return o.side == "target" ? pair.target : pair.source;
+}
+
+void run(const Options& o, const Common& common) {
+  const std::shared_ptr<const text::Tokenizer> opened = tokenizer_of(o);
+  const text::Tokenizer& tokenizer = *opened;
   TextLines lines(o.input);
   TextOutput out(o.output);
   for (std::string line; lines.next(line, true) == decode::Input::kReady;) {
@@ -57,7 +64,7 @@ void add_tokenize(CLI::App& parent, const Common& common) {
   add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
   add_text(app, "--input", o->input, "a file to read, .gz too; standard input without it", "F");
   add_text(app, "--output", o->output, "a file to write; standard output without it", "F");
-  add_choice(app, "--side", o->side, {"source", "target"}, "whose tokenizer; the source's without it");
+  add_choice(app, "--side", o->side, {"source", "target"}, "whose tokenizer, of a translator; the source's without it");
   add_flag(app, "--ids", o->ids, "numbers instead of pieces");
   add_flag(app, "--decode", o->decode, "ids in, text out");
   on_run(app, [o, &common] { run(*o, common); });

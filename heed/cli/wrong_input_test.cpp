@@ -145,7 +145,7 @@ TEST_F(WrongInput, DamagedModels) {
   };
   const auto good = [&](const std::string& name) { return read_all(model_ + "/" + name); };
   damage("config.json", "{", "config.json' is no JSON object");
-  damage("config.json", R"({"model_type": "gpt2"})", "a model of type 'gpt2', expected a translator");
+  damage("config.json", R"({"model_type": "bert"})", "a model of type 'bert', expected marian, gpt2");
   damage("config.json", std::string(100, '\xFF'), "is no JSON object");
   damage("model.safetensors", good("model.safetensors").substr(0, 1000), "model.safetensors");
   damage("model.safetensors", "", "model.safetensors");

@@ -100,10 +100,18 @@ void rotary(float* y, int64_t ldy, const float* x, int64_t ldx, const Rotary& r,
   HWY_DYNAMIC_DISPATCH(rotary_rows)(y, ldy, x, ldx, r, accumulate);
 }
 
-void rotary_tables(float* cos, float* sin, int64_t P, int64_t turned, double base) {
-  const int64_t half = turned / 2;
+std::vector<double> rotary_frequencies(int64_t turned, double base) {
+  std::vector<double> frequencies;
+  for (int64_t i = 0; i < turned / 2; ++i) {
+    frequencies.push_back(std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(turned)));
+  }
+  return frequencies;
+}
+
+void rotary_tables(float* cos, float* sin, int64_t P, std::span<const double> frequencies) {
+  const auto half = static_cast<int64_t>(frequencies.size());
   for (int64_t i = 0; i < half; ++i) {
-    const double frequency = std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(turned));
+    const double frequency = frequencies[static_cast<size_t>(i)];
     for (int64_t p = 0; p < P; ++p) {
       cos[p * half + i] = static_cast<float>(std::cos(static_cast<double>(p) * frequency));
       sin[p * half + i] = static_cast<float>(std::sin(static_cast<double>(p) * frequency));

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
+#include <vector>
 
 namespace heed::kernels {
 
@@ -17,7 +19,9 @@ struct Rotary {
 // y (+)= rotate(x). May work in place when not accumulating.
 void rotary(float* y, int64_t ldy, const float* x, int64_t ldx, const Rotary& r, bool accumulate);
 void rotary_reference(float* y, int64_t ldy, const float* x, int64_t ldx, const Rotary& r, bool accumulate);
-// cos and sin of p * base^(-2i / turned) for p < P, computed in double.
-void rotary_tables(float* cos, float* sin, int64_t P, int64_t turned, double base);
+// base^(-2i / turned): the angle by which pair i turns from one position to the next.
+std::vector<double> rotary_frequencies(int64_t turned, double base);
+// cos and sin of p * frequency for p < P, (P, frequencies.size()), computed in double.
+void rotary_tables(float* cos, float* sin, int64_t P, std::span<const double> frequencies);
 
 }  // namespace heed::kernels

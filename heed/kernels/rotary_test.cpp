@@ -22,7 +22,7 @@ struct Case {
         interleaved(neighbours),
         cos(static_cast<size_t>(kPositions * turned / 2)),
         sin(cos) {
-    rotary_tables(cos.data(), sin.data(), kPositions, turned, 10000);
+    rotary_tables(cos.data(), sin.data(), kPositions, rotary_frequencies(turned, 10000));
     for (int64_t t = 0; t < T; ++t) position.push_back(static_cast<uint32_t>(t * 13 % kPositions));
   }
   int64_t width() const { return heads * D; }
@@ -48,7 +48,7 @@ std::vector<Case> cases() {
 
 TEST(Rotary, TablesAreTheirFormula) {
   Floats cos(20), sin(20);
-  rotary_tables(cos.data(), sin.data(), 10, 4, 10000);
+  rotary_tables(cos.data(), sin.data(), 10, rotary_frequencies(4, 10000));
   for (int p = 0; p < 10; ++p) {
     for (int i = 0; i < 2; ++i) {
       EXPECT_NEAR(cos[static_cast<size_t>(p * 2 + i)], std::cos(p / (i ? 100.0 : 1.0)), 1e-7);

@@ -13,6 +13,7 @@ enum class Family { kEncoderDecoder, kEncoder, kDecoder };
 // Ids that stand for no text. A translator's decoder starts with `start`; -1: there is none.
 struct TokenIds {
   int32_t start = 2, eos = 0, unk = 1, pad = 2;
+  std::vector<int32_t> more_ends = {};  // other ids that end a text as eos does
 };
 // The head of a decoder layer's cross-attention that aligns words best.
 struct AlignmentHead {

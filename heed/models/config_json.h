@@ -1,4 +1,4 @@
-// A model's description as JSON: heed's own complete one, and Marian's for the translators it can describe.
+// A model's description as JSON: heed's own complete one, and that of the published architectures.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -12,19 +12,14 @@ namespace heed::models {
 nlohmann::json heed_json(const ModelConfig& config);
 // Unknown keys, missing ones and wrong types are errors that name the key and `where`.
 ModelConfig from_heed_json(const nlohmann::json& json, const std::string& where);
+// The same for a config of another model_type; keys that heed does not know are passed over.
+ModelConfig from_published(const nlohmann::json& json, const std::string& type, const std::string& where);
 
-// The text of a config.json of either kind; `where` starts the message of an error.
+// The text of a config.json of any kind; `where` starts the message of an error.
 struct ParsedConfig {
   ModelConfig config;
-  std::string type;  // "marian" or "heed"
+  std::string type;  // "heed", or that of a published architecture
 };
 ParsedConfig parse_config(std::string_view text, const std::string& where);
-
-// True where transformers' MarianMTModel computes the same as a model of this config.
-bool fits_marian(const ModelConfig& config);
-nlohmann::json marian_json(const ModelConfig& config);
-nlohmann::json marian_generation_json(const ModelConfig& config);
-// The positions are those that Marian computes itself; a table in the weights may say otherwise.
-ModelConfig from_marian_json(const nlohmann::json& json, const std::string& where);
 
 }  // namespace heed::models

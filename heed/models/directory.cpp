@@ -1,17 +1,15 @@
 #include "heed/models/directory.h"
 
-#include <algorithm>
-#include <cmath>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
 #include "heed/io/atomic_file.h"
 #include "heed/io/mapped_file.h"
+#include "heed/models/architecture.h"
 #include "heed/models/config_json.h"
+#include "heed/models/foreign_json.h"
 #include "heed/models/weights.h"
-#include "heed/nn/positions.h"
 
 namespace heed::models {
 namespace {
@@ -19,152 +17,117 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-constexpr const char* kWeights = "model.safetensors";
-constexpr const char* kOutputBias = "final_logits_bias";
-constexpr const char* kPositions[] = {"model.encoder.embed_positions.weight", "model.decoder.embed_positions.weight"};
-
 std::string inside(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
 
-bool same_table(const StoredTensor& stored, int64_t dim, void (*fill)(float*, int64_t, int64_t)) {
-  if (stored.shape.size() != 2 || stored.shape[1] != dim) return false;
-  std::vector<float> theirs(static_cast<size_t>(stored.elements())), ours(theirs.size());
-  to_f32(stored, theirs.data());
-  fill(ours.data(), stored.shape[0], dim);
-  for (size_t i = 0; i < ours.size(); ++i) {
-    if (!(std::abs(theirs[i] - ours[i]) < 1e-4f)) return false;
+ShardedTensors open_weights(const std::string& folder) {
+  if (!ShardedTensors::exists(folder) && fs::exists(inside(folder, "pytorch_model.bin"))) {
+    fail_file(
+        "[model] '{}' has only pytorch_model.bin: expected model.safetensors, which transformers writes by "
+        "save_pretrained",
+        folder);
   }
-  return true;
+  return ShardedTensors::open(folder);
 }
 
-// Marian always stores a bias, also where none was trained.
-bool all_zero(const StoredTensor& stored) {
-  return std::all_of(stored.bytes.begin(), stored.bytes.end(), [](std::byte b) { return b == std::byte{0}; });
+// A file of settings; `where` is set to what begins the messages about it.
+template <class Read>
+void read_settings(const std::string& path, Read read) {
+  const MappedFile file(path);
+  read(std::string_view(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()),
+       "[model] '" + path + "'");
 }
 
-// A table of positions in the file says what the config does not: heed's order, Marian's, or one that was learned.
-void read_positions(const SafeTensors& file, const char* name, nn::StackConfig& stack) {
-  if (!file.contains(name)) return;
-  const StoredTensor& stored = file.find(name);
-  if (same_table(stored, stack.d_model, nn::sinusoidal)) {
-    stack.positions.halves = false;
-  } else if (!same_table(stored, stack.d_model, nn::sinusoidal_halves)) {
-    stack.positions.kind = nn::PositionKind::kLearned;
-    stack.positions.halves = false;
-  }
-}
-
-std::vector<std::string> ignored_names(const ModelConfig& config) {
-  std::vector<std::string> ignored;
-  if (!config.output_bias) ignored.emplace_back(kOutputBias);
-  if (config.encoder.positions.kind == nn::PositionKind::kSinusoidal) ignored.emplace_back(kPositions[0]);
-  if (config.decoder.positions.kind == nn::PositionKind::kSinusoidal) ignored.emplace_back(kPositions[1]);
-  return ignored;
-}
-
-WeightsLayout layout_of(const ParsedConfig& parsed) {
-  const ModelConfig& c = parsed.config;
-  return {parsed.type == "marian" ? marian_names(c) : heed_names(), ignored_names(c), c.decoder.weights_in_out};
-}
-
-SafeTensors open_weights(const std::string& folder) {
-  const std::string path = inside(folder, kWeights);
-  if (!fs::exists(path) && fs::exists(inside(folder, "pytorch_model.bin"))) {
-    fail_file("[model] '{}' has only pytorch_model.bin: expected {}, which transformers writes by save_pretrained",
-              folder, kWeights);
-  }
-  return SafeTensors::open(path);
+// Ends of a text are told in two places; each may know some that the other does not.
+void read_generation(const std::string& folder, ModelConfig& c) {
+  const std::string path = inside(folder, "generation_config.json");
+  if (!fs::exists(path)) return;
+  read_settings(path, [&](std::string_view text, const std::string& where) {
+    const json found = json::parse(text, nullptr, false);
+    if (!found.is_object()) fail_file("{} is no JSON object", where);
+    add_ends(c.tokens, end_ids(Foreign{found, where}), c.vocabulary);
+  });
 }
 
 ParsedConfig read_parsed(const std::string& folder) {
-  const std::string path = inside(folder, "config.json"), where = "[model] '" + path + "'";
+  const std::string path = inside(folder, "config.json");
   if (!fs::is_directory(folder)) fail_file("[model] '{}' is no folder, expected a model directory", folder);
   if (!fs::exists(path)) fail_file("[model] '{}' has no config.json: it is no model directory", folder);
-  const MappedFile file(path);
-  ParsedConfig parsed = parse_config({reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()}, where);
-  if (parsed.type != "marian" || !fs::exists(inside(folder, kWeights))) return parsed;
-  const SafeTensors weights = SafeTensors::open(inside(folder, kWeights));
-  ModelConfig& c = parsed.config;
-  read_positions(weights, kPositions[0], c.encoder);
-  read_positions(weights, kPositions[1], c.decoder);
-  c.output_bias = weights.contains(kOutputBias) && !all_zero(weights.find(kOutputBias));
+  ParsedConfig parsed;
+  read_settings(path, [&](std::string_view text, const std::string& where) { parsed = parse_config(text, where); });
+  const Architecture* architecture = find_architecture(parsed.type);
+  if (architecture == nullptr) return parsed;
+  if (parsed.config.family == Family::kDecoder) read_generation(folder, parsed.config);
+  if (architecture->look && ShardedTensors::exists(folder)) {
+    architecture->look(ShardedTensors::open(folder), parsed.config);
+  }
   return parsed;
 }
 
-// What is written: the parameters, and what Marian reads besides.
-class Writer {
- public:
-  explicit Writer(const EncoderDecoder& model) : model_(model) {}
+WeightsLayout layout_of(const ModelConfig& c, const Architecture* architecture) {
+  WeightsLayout layout = architecture ? architecture->layout(c) : WeightsLayout{heed_names()};
+  layout.model_in_out = c.main_stack().weights_in_out;
+  return layout;
+}
 
-  void write(const std::string& path, const Naming& naming, bool marian) {
-    for (const nn::Parameter& p : model_.parameters.list()) add_parameter(p, naming(p.name));
-    if (marian) add_marian();
-    write_safetensors(path, tensors_, {{"format", "pt"}});
-  }
+template <class Model>
+Model load(const std::string& folder, ParsedConfig parsed, const LoadOptions& options) {
+  ModelConfig& config = parsed.config;
+  config.encoder.weights_in_out = config.decoder.weights_in_out = options.for_running;
+  Model model(config, std::nullopt);
+  // The file bounds what is allocated, whatever the config says.
+  const ShardedTensors file = open_weights(folder);
+  const WeightsLayout layout = layout_of(config, find_architecture(parsed.type));
+  check_weights(file, model.parameters, layout);
+  model.parameters.allocate_for_loading();
+  read_weights(file, model.parameters, layout);
+  return model;
+}
 
- private:
-  void add(const std::string& name, std::vector<int64_t> shape, const float* data) {
-    size_t n = 1;
-    for (const int64_t size : shape) n *= static_cast<size_t>(size);
-    tensors_.push_back({name, StoredType::kF32, std::move(shape), std::as_bytes(std::span(data, n))});
+void save(const std::string& folder, const ModelConfig& c, const nn::Parameters& parameters) {
+  if (c.main_stack().weights_in_out) fail("[model] a model loaded for running is not saved: load it for training");
+  const Architecture* architecture = architecture_of(c);
+  json config = architecture ? architecture->config(c) : heed_json(c);
+  if (!architecture) config["model_type"] = "heed";
+  TensorsToWrite tensors;
+  tensors.add(parameters, layout_of(c, architecture));
+  if (architecture && architecture->add_more) architecture->add_more(c, tensors);
+  write_file_atomically(inside(folder, "config.json"), config.dump(2) + "\n");
+  if (architecture) {
+    write_file_atomically(inside(folder, "generation_config.json"), architecture->generation(c).dump(2) + "\n");
   }
-  void add_parameter(const nn::Parameter& p, const StoredAs& stored) {
-    std::vector<int64_t> shape;
-    if (stored.leading_one) shape.push_back(1);
-    for (int i = 0; i < p.tensor.shape().rank(); ++i) shape.push_back(p.tensor.size(i));
-    add(stored.names[0], std::move(shape), p.tensor.data());
-  }
-  const float* own(std::vector<float> numbers) { return owned_.emplace_back(std::move(numbers)).data(); }
-  void add_table(const char* name, const nn::StackConfig& stack) {
-    if (stack.positions.kind != nn::PositionKind::kSinusoidal || stack.positions.halves) return;
-    const int64_t length = stack.positions.max_length;
-    std::vector<float> table(static_cast<size_t>(length * stack.d_model));
-    nn::sinusoidal(table.data(), length, stack.d_model);
-    add(name, {length, stack.d_model}, own(std::move(table)));
-  }
-  void add_marian() {
-    const ModelConfig& c = model_.config;
-    if (!c.output_bias) add(kOutputBias, {1, c.vocabulary}, own(std::vector<float>(static_cast<size_t>(c.vocabulary))));
-    add_table(kPositions[0], c.encoder);
-    add_table(kPositions[1], c.decoder);
-  }
-
-  const EncoderDecoder& model_;
-  std::vector<TensorToWrite> tensors_;
-  std::vector<std::vector<float>> owned_;
-};
+  write_safetensors(inside(folder, "model.safetensors"), tensors.list(), {{"format", "pt"}});
+}
 
 }  // namespace
 
-std::string model_type(const ModelConfig& config) { return fits_marian(config) ? "marian" : "heed"; }
+std::string model_type(const ModelConfig& config) {
+  const Architecture* architecture = architecture_of(config);
+  return architecture ? architecture->type : "heed";
+}
 
 ModelConfig read_config(const std::string& folder) { return read_parsed(folder).config; }
 
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options) {
   ParsedConfig parsed = read_parsed(folder);
-  ModelConfig& config = parsed.config;
-  if (config.family != Family::kEncoderDecoder || config.vocabulary == 0) {
+  if (parsed.config.family != Family::kEncoderDecoder || parsed.config.vocabulary == 0) {
     fail_file("[model] '{}' is no translator: expected an encoder and a decoder with a vocabulary", folder);
   }
-  config.encoder.weights_in_out = config.decoder.weights_in_out = options.for_running;
-  EncoderDecoder model(config, std::nullopt);
-  // The file bounds what is allocated, whatever the config says.
-  const SafeTensors file = open_weights(folder);
-  const std::string where = "[model] '" + inside(folder, kWeights) + "'";
-  check_weights(file, where, model.parameters, layout_of(parsed));
-  model.parameters.allocate_for_loading();
-  read_weights(file, where, model.parameters, layout_of(parsed));
-  return model;
+  return load<EncoderDecoder>(folder, std::move(parsed), options);
+}
+
+Decoder load_decoder(const std::string& folder, const LoadOptions& options) {
+  ParsedConfig parsed = read_parsed(folder);
+  if (parsed.config.family != Family::kDecoder || parsed.config.vocabulary == 0) {
+    fail_file("[model] '{}' (type {}) is no language model: expected a decoder alone, with a vocabulary", folder,
+              parsed.type);
+  }
+  return load<Decoder>(folder, std::move(parsed), options);
 }
 
 void save_translator(const std::string& folder, const EncoderDecoder& model) {
-  const ModelConfig& c = model.config;
-  if (c.decoder.weights_in_out) fail("[model] a model loaded for running is not saved: load it for training");
-  const bool marian = model_type(c) == "marian";
-  json config = marian ? marian_json(c) : heed_json(c);
-  if (!marian) config["model_type"] = "heed";
-  write_file_atomically(inside(folder, "config.json"), config.dump(2) + "\n");
-  if (marian) write_file_atomically(inside(folder, "generation_config.json"), marian_generation_json(c).dump(2) + "\n");
-  Writer(model).write(inside(folder, kWeights), marian ? marian_names(c) : heed_names(), marian);
+  save(folder, model.config, model.parameters);
 }
+
+void save_decoder(const std::string& folder, const Decoder& model) { save(folder, model.config, model.parameters); }
 
 }  // namespace heed::models

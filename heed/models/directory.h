@@ -1,28 +1,32 @@
-// A model directory: config.json and model.safetensors as the Hugging Face libraries read and write them. A translator
-// whose mathematics is Marian's is written as one; what theirs would compute differently has the model type "heed", so
-// that they refuse it instead of being silently wrong.
+// A model directory: config.json and model.safetensors as the Hugging Face libraries read and write them. A model whose
+// mathematics is that of a published architecture is written as one; what theirs would compute differently has the model
+// type "heed", so that they refuse it instead of being silently wrong.
 #pragma once
 
 #include <string>
 
+#include "heed/models/decoder.h"
 #include "heed/models/encoder_decoder.h"
 
 namespace heed::models {
 
-// From config.json, and of a Marian model what that leaves open from model.safetensors: its tables of positions and its
-// output bias are looked at, no other weight.
+// From config.json (its `family` says what kind of model it is), and of a Marian model what that leaves open from the
+// weights: its tables of positions and its output bias are looked at, no other weight.
 ModelConfig read_config(const std::string& folder);
-// "marian" or "heed": which of the two a config is written as.
+// "marian", "gpt2", "llama", "qwen2" or "heed": what a config is written as.
 std::string model_type(const ModelConfig& config);
 
 struct LoadOptions {
   // Weights as (in, out): faster products of few rows. Their numbers are the same.
   bool for_running = false;
 };
-// Missing, unexpected and misshapen tensors are one error that lists them by name; so is one with NaN or infinity.
+// From model.safetensors, or from several files with model.safetensors.index.json. Missing, unexpected and misshapen
+// tensors are one error that lists them by name; so is one with NaN or infinity.
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options = {});
+Decoder load_decoder(const std::string& folder, const LoadOptions& options = {});
 
 // The directory's own files, each atomically; model.safetensors last.
 void save_translator(const std::string& folder, const EncoderDecoder& model);
+void save_decoder(const std::string& folder, const Decoder& model);
 
 }  // namespace heed::models

@@ -163,7 +163,7 @@ TEST(GoldenPositions, Rotary) {
   const std::vector<int32_t> positions = g.ints("input.positions");
   const Tensor x = g.leaf("input.x"), upstream = g.tensor("upstream");
   RotaryTable table{Tensor::empty({128, D / 2}), Tensor::empty({128, D / 2}), false};
-  kernels::rotary_tables(table.cos.data(), table.sin.data(), 128, D, g.number("base"));
+  kernels::rotary_tables(table.cos.data(), table.sin.data(), 128, kernels::rotary_frequencies(D, g.number("base")));
   g.expect(select_rows(table.cos, positions), "cos");
   g.expect(select_rows(table.sin, positions), "sin");
   const std::vector<int64_t> lengths = [&] {

@@ -12,7 +12,8 @@ int64_t norm_size(const nn::StackConfig& c) {
 
 int64_t attention_size(const nn::StackConfig& c) {
   const int64_t q = c.heads * c.head_size(), kv = c.key_heads() * c.head_size();
-  return linear_size(c.d_model, q, c.bias) + 2 * linear_size(c.d_model, kv, c.bias) + linear_size(q, c.d_model, c.bias);
+  const bool in = c.bias && c.biases.attention_in, out = c.bias && c.biases.attention_out;
+  return linear_size(c.d_model, q, in) + 2 * linear_size(c.d_model, kv, in) + linear_size(q, c.d_model, out);
 }
 
 int64_t position_size(const nn::StackConfig& c) {
@@ -37,8 +38,9 @@ ParameterParts block_parts(const nn::StackConfig& c, bool in_decoder) {
   if (c.with_attention) parts.self_attention = attention_size(c);
   if (cross) parts.cross_attention = attention_size(c);
   if (c.with_feed_forward) {
-    const int64_t up = linear_size(c.d_model, c.d_ff, c.bias);
-    parts.feed_forward = (c.gated ? 2 : 1) * up + linear_size(c.d_ff, c.d_model, c.bias);
+    const bool bias = c.bias && c.biases.feed_forward;
+    const int64_t up = linear_size(c.d_model, c.d_ff, bias);
+    parts.feed_forward = (c.gated ? 2 : 1) * up + linear_size(c.d_ff, c.d_model, bias);
   }
   parts.norms = norm_size(c) * (int64_t{c.with_attention} + int64_t{cross} + int64_t{c.with_feed_forward});
   return parts;

@@ -51,7 +51,7 @@ int64_t built(const ModelConfig& m) {
 // Every option that adds or removes parameters, against the model that is really built.
 TEST(ParameterCount, AgreesWithTheModelsThatAreBuilt) {
   for (const Family family : {Family::kEncoderDecoder, Family::kEncoder, Family::kDecoder}) {
-    for (int option = 0; option < 16; ++option) {
+    for (int option = 0; option < 19; ++option) {
       ModelConfig m = bodies(stack(2, 12, 4, 20));
       m.family = family;
       m.vocabulary = 7;
@@ -70,6 +70,7 @@ TEST(ParameterCount, AgreesWithTheModelsThatAreBuilt) {
         s->with_feed_forward = option != 11;
         s->with_cross_attention = option != 14;
         s->with_attention = option != 15;
+        s->biases = {option != 16, option != 17, option != 18};
       }
       m.tie_embeddings = option != 12;
       m.share_source = option != 13;

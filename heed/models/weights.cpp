@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <set>
 #include <span>
 
@@ -13,36 +14,7 @@
 namespace heed::models {
 namespace {
 
-struct Replacement {
-  const char *ours, *theirs;
-};
-// In this order: the longer names first.
-constexpr Replacement kMarianParts[] = {
-    {".self_attn_norm.", ".self_attn_layer_norm."},
-    {".cross_attn_norm.", ".encoder_attn_layer_norm."},
-    {".feed_forward_norm.", ".final_layer_norm."},
-    {".cross_attn.", ".encoder_attn."},
-    {".feed_forward.up_proj.", ".fc1."},
-    {".feed_forward.down_proj.", ".fc2."},
-};
-
-std::string marian_layer_name(std::string name) {
-  for (const Replacement& r : kMarianParts) {
-    if (const size_t at = name.find(r.ours); at != std::string::npos) {
-      name.replace(at, std::char_traits<char>::length(r.ours), r.theirs);
-      break;
-    }
-  }
-  return "model." + name;
-}
-
 std::string shape_text(const std::vector<int64_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
-
-std::vector<int64_t> sizes(const Shape& shape) {
-  std::vector<int64_t> all;
-  for (int i = 0; i < shape.rank(); ++i) all.push_back(shape[i]);
-  return all;
-}
 
 // What is wrong with a file, gathered so that all of it can be said at once.
 struct Faults {
@@ -55,41 +27,104 @@ struct Faults {
     const std::string more = names.size() > kShown ? fmt::format(" and {} more", names.size() - kShown) : "";
     return fmt::format("; {} {}: {}{}", names.size(), what, fmt::join(shown, ", "), more);
   }
-  void report(const std::string& where) const {
+  void report(const std::string& path) const {
     std::string text;
     if (!missing.empty()) text += some("missing", missing);
     if (!unexpected.empty()) text += some("unexpected", unexpected);
     if (!misshapen.empty()) text += some("misshapen", misshapen);
-    if (!text.empty()) fail_file("{}: the tensors are not those of the config{}", where, text);
+    if (!text.empty()) fail_file("[model] '{}': the tensors are not those of the config{}", path, text);
   }
 };
 
 bool is_linear(const nn::Parameter& p) { return p.name.ends_with("_proj.weight"); }
 
-void copy_turned(const StoredTensor& stored, const Tensor& to) {
-  std::vector<float> rows(static_cast<size_t>(stored.elements()));
-  to_f32(stored, rows.data());
-  const int64_t in = to.size(0), out = to.size(1);
-  for (int64_t o = 0; o < out; ++o) {
-    for (int64_t i = 0; i < in; ++i) to.data()[i * out + o] = rows[static_cast<size_t>(o * in + i)];
+// A parameter seen as `out` outputs of `in` numbers each, and where they lie among those of a stored tensor. A tensor
+// that is no linear map is one output a row.
+struct Place {
+  int64_t out = 1, in = 1;
+  bool ours_in_out = false, theirs_in_out = false;
+  int64_t part = 0, parts = 1;
+
+  Place(const nn::Parameter& p, const StoredAs& stored, bool model_in_out)
+      : ours_in_out(model_in_out && is_linear(p)),
+        theirs_in_out(stored.in_out && is_linear(p)),
+        part(stored.part),
+        parts(stored.parts) {
+    const Shape& shape = p.tensor.shape();
+    if (shape.rank() > 0) out = shape[ours_in_out ? 1 : 0];
+    if (shape.rank() > 1) in = shape[ours_in_out ? 0 : 1];
   }
+  // Both in one order: a run of numbers is a copy of another.
+  bool is_one_run() const { return ours_in_out == theirs_in_out && (parts == 1 || !theirs_in_out); }
+  int64_t ours(int64_t o, int64_t i) const { return ours_in_out ? i * out + o : o * in + i; }
+  int64_t theirs(int64_t o, int64_t i) const {
+    return theirs_in_out ? i * out * parts + part * out + o : (part * out + o) * in + i;
+  }
+  // Small squares: one side is read across its rows, and stays in the cache meanwhile.
+  template <class Visit>
+  void each(Visit visit) const {
+    constexpr int64_t kSide = 32;
+    for (int64_t o0 = 0; o0 < out; o0 += kSide) {
+      for (int64_t i0 = 0; i0 < in; i0 += kSide) {
+        for (int64_t o = o0; o < std::min(out, o0 + kSide); ++o) {
+          for (int64_t i = i0; i < std::min(in, i0 + kSide); ++i) visit(ours(o, i), theirs(o, i));
+        }
+      }
+    }
+  }
+};
+
+std::vector<int64_t> stored_shape(const nn::Parameter& p, const StoredAs& stored, const Place& place) {
+  std::vector<int64_t> shape;
+  if (stored.leading_one) shape.push_back(1);
+  shape.push_back(place.out * place.parts);
+  if (p.tensor.shape().rank() > 1) shape.push_back(place.in);
+  if (place.theirs_in_out) std::reverse(shape.begin(), shape.end());
+  return shape;
 }
 
 // A parameter and the tensor that it is read from; null: none, it is zeros.
 struct Match {
   Tensor tensor;
   const StoredTensor* stored;
-  bool turned;
+  Place place;
 };
 
+// The numbers of the tensor that was read last: q, k and v are read from one.
+struct Unpacked {
+  const StoredTensor* tensor = nullptr;
+  std::vector<float> numbers;
+
+  const float* of(const StoredTensor& stored) {
+    if (tensor != &stored) {
+      numbers.resize(static_cast<size_t>(stored.elements()));
+      to_f32(stored, numbers.data());
+      tensor = &stored;
+    }
+    return numbers.data();
+  }
+};
+
+void read(const Match& m, Unpacked& unpacked) {
+  const Place& place = m.place;
+  if (place.is_one_run()) {
+    StoredTensor run = *m.stored;
+    const size_t bytes = run.bytes.size() / static_cast<size_t>(place.parts);
+    run.bytes = run.bytes.subspan(static_cast<size_t>(place.part) * bytes, bytes);
+    return to_f32(run, m.tensor.data());
+  }
+  const float* from = unpacked.of(*m.stored);
+  place.each([to = m.tensor.data(), from](int64_t ours, int64_t theirs) { to[ours] = from[theirs]; });
+}
+
 // One NaN in a weight makes every answer one. The largest bits without their sign are those of the worst number.
-void check_numbers(const Match& m, const std::string& where) {
+void check_numbers(const Match& m, const std::string& path) {
   constexpr uint32_t kInfinity = 0x7F800000, kWithoutSign = 0x7FFFFFFF;
   const std::span<const float> numbers(m.tensor.data(), static_cast<size_t>(m.tensor.numel()));
   uint32_t largest = 0;
   for (const float x : numbers) largest = std::max(largest, std::bit_cast<uint32_t>(x) & kWithoutSign);
   if (largest < kInfinity) return;
-  fail_file("{}: {} holds {}, expected finite numbers", where, in_quotes(m.stored->name),
+  fail_file("[model] '{}': {} holds {}, expected finite numbers", path, in_quotes(m.stored->name),
             std::bit_cast<float>(largest));
 }
 
@@ -97,41 +132,40 @@ bool is_float(StoredType type) {
   return type == StoredType::kF32 || type == StoredType::kF16 || type == StoredType::kBF16 || type == StoredType::kF64;
 }
 
-Match match(const SafeTensors& file, const nn::Parameter& p, const StoredAs& stored, bool turn, Faults& faults) {
+Match match(const ShardedTensors& file, const nn::Parameter& p, const StoredAs& stored, bool model_in_out,
+            Faults& faults) {
+  const Place place(p, stored, model_in_out);
   const auto name =
-      std::find_if(stored.names.begin(), stored.names.end(), [&](const auto& n) { return file.contains(n); });
+      std::find_if(stored.names.begin(), stored.names.end(), [&](const auto& n) { return file.find(n) != nullptr; });
   if (name == stored.names.end()) {
-    if (!stored.may_be_missing) faults.missing.push_back(stored.names[0]);
-    return {p.tensor, nullptr, false};
+    if (!stored.may_be_missing && stored.part == 0) faults.missing.push_back(stored.names[0]);
+    return {p.tensor, nullptr, place};
   }
-  const StoredTensor& tensor = file.find(*name);
-  std::vector<int64_t> shape = sizes(p.tensor.shape());
-  if (stored.leading_one) shape.insert(shape.begin(), 1);
-  const bool turned = turn && is_linear(p);
-  if (turned) std::reverse(shape.begin(), shape.end());
-  if (tensor.shape != shape) {
-    faults.misshapen.push_back(fmt::format("{} {}, expected {}", *name, shape_text(tensor.shape), shape_text(shape)));
-  } else if (!is_float(tensor.dtype)) {
+  const StoredTensor* tensor = file.find(*name);
+  const std::vector<int64_t> shape = stored_shape(p, stored, place);
+  if (stored.part > 0) return {p.tensor, tensor, place};  // said of the first part already
+  if (tensor->shape != shape) {
+    faults.misshapen.push_back(fmt::format("{} {}, expected {}", *name, shape_text(tensor->shape), shape_text(shape)));
+  } else if (!is_float(tensor->dtype)) {
     faults.misshapen.push_back(
-        fmt::format("{} of type {}, expected F32, F16, BF16 or F64", *name, name_of(tensor.dtype)));
+        fmt::format("{} of type {}, expected F32, F16, BF16 or F64", *name, name_of(tensor->dtype)));
   }
-  return {p.tensor, &tensor, turned};
+  return {p.tensor, tensor, place};
 }
 
-std::vector<Match> matches(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
-                           const WeightsLayout& layout) {
+std::vector<Match> matches(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout) {
   Faults faults;
-  std::set<std::string> expected(layout.ignored.begin(), layout.ignored.end());
+  std::set<std::string> expected;
   std::vector<Match> all;
   for (const nn::Parameter& p : parameters.list()) {
     const StoredAs stored = layout.naming(p.name);
     expected.insert(stored.names.begin(), stored.names.end());
-    all.push_back(match(file, p, stored, layout.turn, faults));
+    all.push_back(match(file, p, stored, layout.model_in_out, faults));
   }
-  for (const StoredTensor& tensor : file.tensors()) {
-    if (!expected.count(tensor.name)) faults.unexpected.push_back(printable(tensor.name, 100));
+  for (const auto& [name, tensor] : file.tensors()) {
+    if (!expected.count(name) && !layout.ignored(name)) faults.unexpected.push_back(printable(name, 100));
   }
-  faults.report(where);
+  faults.report(file.path());
   return all;
 }
 
@@ -141,39 +175,61 @@ Naming heed_names() {
   return [](const std::string& ours) { return StoredAs{{ours}}; };
 }
 
-Naming marian_names(const ModelConfig& config) {
-  return [shared = config.share_source](const std::string& ours) -> StoredAs {
-    if (ours == "shared.weight" && shared) {
-      return {{"model.shared.weight", "lm_head.weight", "model.encoder.embed_tokens.weight",
-               "model.decoder.embed_tokens.weight"}};
-    }
-    if (ours == "shared.weight") return {{"model.decoder.embed_tokens.weight", "lm_head.weight"}};
-    if (ours == "source.weight") return {{"model.encoder.embed_tokens.weight"}};
-    if (ours == "output_bias") return {{"final_logits_bias"}, true, true};
-    if (ours == "encoder.positions.weight") return {{"model.encoder.embed_positions.weight"}};
-    if (ours == "decoder.positions.weight") return {{"model.decoder.embed_positions.weight"}};
-    return {{marian_layer_name(ours)}};
-  };
+StoredAs renamed(std::string ours, std::span<const NamePart> table) {
+  StoredAs stored;
+  for (const NamePart& p : table) {
+    const size_t at = ours.find(p.ours);
+    if (at == std::string::npos) continue;
+    ours.replace(at, std::string_view(p.ours).size(), p.theirs);
+    if (p.parts > 1) stored.part = p.part, stored.parts = p.parts;
+  }
+  stored.names = {std::move(ours)};
+  return stored;
 }
 
-void check_weights(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
-                   const WeightsLayout& layout) {
-  static_cast<void>(matches(file, where, parameters, layout));
+void check_weights(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout) {
+  static_cast<void>(matches(file, parameters, layout));
 }
 
-void read_weights(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
-                  const WeightsLayout& layout) {
-  for (const Match& m : matches(file, where, parameters, layout)) {
+void read_weights(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout) {
+  Unpacked unpacked;
+  for (const Match& m : matches(file, parameters, layout)) {
     if (m.stored == nullptr) {
       std::fill_n(m.tensor.data(), m.tensor.numel(), 0.0f);
       continue;
     }
-    if (m.turned) {
-      copy_turned(*m.stored, m.tensor);
-    } else {
-      to_f32(*m.stored, m.tensor.data());
+    read(m, unpacked);
+    check_numbers(m, file.path());
+  }
+}
+
+void TensorsToWrite::add(const std::string& name, std::vector<int64_t> shape, const float* numbers) {
+  size_t n = 1;
+  for (const int64_t size : shape) n *= static_cast<size_t>(size);
+  list_.push_back({name, StoredType::kF32, std::move(shape), std::as_bytes(std::span(numbers, n))});
+}
+
+void TensorsToWrite::add(const std::string& name, std::vector<int64_t> shape, std::vector<float> numbers) {
+  add(name, std::move(shape), owned_.emplace_back(std::move(numbers)).data());
+}
+
+void TensorsToWrite::add(const nn::Parameters& parameters, const WeightsLayout& layout) {
+  std::map<std::string, float*> gathered;  // those that several parameters, or turned ones, are written into
+  for (const nn::Parameter& p : parameters.list()) {
+    const StoredAs stored = layout.naming(p.name);
+    const Place place(p, stored, layout.model_in_out);
+    std::vector<int64_t> shape = stored_shape(p, stored, place);
+    const std::string& name = stored.names[0];
+    if (place.parts == 1 && place.is_one_run()) {
+      add(name, std::move(shape), p.tensor.data());
+      continue;
     }
-    check_numbers(m, where);
+    if (!gathered.contains(name)) {
+      gathered[name] = owned_.emplace_back(static_cast<size_t>(p.tensor.numel() * place.parts)).data();
+      add(name, std::move(shape), gathered[name]);
+    }
+    float* to = gathered[name];
+    place.each([to, from = p.tensor.data()](int64_t ours, int64_t theirs) { to[theirs] = from[ours]; });
   }
 }
 

@@ -1,12 +1,14 @@
 // A model's parameters as tensors of a file, under the file's names.
 #pragma once
 
+#include <deque>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
-#include "heed/io/safetensors.h"
-#include "heed/models/encoder_decoder.h"
+#include "heed/io/sharded_tensors.h"
+#include "heed/nn/parameters.h"
 
 namespace heed::models {
 
@@ -15,23 +17,43 @@ struct StoredAs {
   std::vector<std::string> names;
   bool leading_one = false;  // stored (1, n) for (n)
   bool may_be_missing = false;
+  bool in_out = false;          // a matrix is stored (in, out), as GPT-2's are
+  int64_t part = 0, parts = 1;  // its outputs are this part of so many equal ones: q, k and v in one tensor
 };
 using Naming = std::function<StoredAs(const std::string& ours)>;
 Naming heed_names();
-Naming marian_names(const ModelConfig& config);
 
-// How a file holds a model: names, what else may be in it, and whether the model holds its linear maps as (in, out)
-// where the file has (out, in).
+// A piece of a name as heed and as published files have it, with the outputs that such a tensor is there.
+struct NamePart {
+  const char *ours, *theirs;
+  int64_t part = 0, parts = 1;
+};
+// `ours` with every piece of the table replaced, in its order.
+StoredAs renamed(std::string ours, std::span<const NamePart> table);
+
+// How a file holds a model: names, what else may be in it, and whether the model holds its linear maps as (in, out).
 struct WeightsLayout {
   Naming naming;
-  std::vector<std::string> ignored;
-  bool turn = false;
+  std::function<bool(const std::string&)> ignored = [](const std::string&) { return false; };
+  bool model_in_out = false;
 };
 // What is missing, unexpected or misshapen is one error that lists it. Needs no memory for the parameters yet.
-void check_weights(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
-                   const WeightsLayout& layout);
+void check_weights(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout);
 // Checks, then reads every parameter; one that holds NaN or infinity is an error with its name.
-void read_weights(const SafeTensors& file, const std::string& where, const nn::Parameters& parameters,
-                  const WeightsLayout& layout);
+void read_weights(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout);
+
+// Tensors on their way to a file, with the numbers that are no parameter's own.
+class TensorsToWrite {
+ public:
+  // The parameters must outlive the list.
+  void add(const nn::Parameters& parameters, const WeightsLayout& layout);
+  void add(const std::string& name, std::vector<int64_t> shape, std::vector<float> numbers);
+  const std::vector<TensorToWrite>& list() const { return list_; }
+
+ private:
+  void add(const std::string& name, std::vector<int64_t> shape, const float* numbers);
+  std::vector<TensorToWrite> list_;
+  std::deque<std::vector<float>> owned_;
+};
 
 }  // namespace heed::models

@@ -11,10 +11,10 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const StackConfig& co
       weight_dropout(config.dropout.attention),
       path(scope.path()),
       place(place_of(scope.path())) {
-  const LinearOptions options = linear_options(config);
   const int64_t q_size = heads * head_size, kv_size = kv_heads * head_size;
-  in = linear_group(scope, config.d_model, {{"q_proj", q_size}, {"k_proj", kv_size}, {"v_proj", kv_size}}, options);
-  out = Linear(scope / "out_proj", q_size, config.d_model, options);
+  in = linear_group(scope, config.d_model, {{"q_proj", q_size}, {"k_proj", kv_size}, {"v_proj", kv_size}},
+                    linear_options(config, config.biases.attention_in));
+  out = Linear(scope / "out_proj", q_size, config.d_model, linear_options(config, config.biases.attention_out));
 }
 
 Tensor MultiHeadAttention::self(const Tensor& x, const AttentionSpans& spans, const PositionEncoding& positions,

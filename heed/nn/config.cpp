@@ -24,6 +24,14 @@ void StackConfig::check() const {
   check_size("t5_max_distance", positions.t5_max_distance, 1, int64_t{1} << 30);
   if (!(positions.rotary_base > 0 && positions.rotary_base < 1e15))
     fail("[model] rotary_base is {}: expected 0 to 1e15", positions.rotary_base);
+  const RotaryScale& scale = positions.rotary_scale;
+  if (!(scale.factor > 0 && scale.factor <= 1e6)) fail("[model] rotary factor is {}: expected 0 to 1e6", scale.factor);
+  if (!(scale.low_frequency_factor > 0 && scale.high_frequency_factor > scale.low_frequency_factor &&
+        scale.high_frequency_factor <= 1e6)) {
+    fail("[model] rotary frequency factors are {} and {}: expected 0 < low < high", scale.low_frequency_factor,
+         scale.high_frequency_factor);
+  }
+  check_size("rotary original_length", scale.original_length, 1, int64_t{1} << 30);
   if (!(norm_eps >= 0 && norm_eps <= 1)) fail("[model] norm_eps is {}: expected 0 to 1", norm_eps);
   if (!head_dim && d_model % heads != 0) {
     fail("[model] {} features by {} heads: d_model must be divisible by heads", d_model, heads);

@@ -13,17 +13,36 @@ enum class NormKind { kLayer, kRms, kNone };
 enum class NormPlace { kPre, kPost };  // x + f(norm(x)), or norm(x + f(x)) as in the paper
 enum class PositionKind { kNone, kSinusoidal, kLearned, kRotary, kAlibi, kT5 };
 
+// How rotary positions reach beyond the length that a model was trained for: all frequencies are divided by the factor,
+// or those of slow pairs alone, as LLaMA 3 has it.
+enum class RotaryScaling { kNone, kLinear, kLlama3 };
+
+struct RotaryScale {
+  RotaryScaling kind = RotaryScaling::kNone;
+  double factor = 1;
+  // LLaMA 3: how often a pair turns within the original length; below it is slow, above it is fast.
+  double low_frequency_factor = 1, high_frequency_factor = 4;
+  int64_t original_length = 8192;
+};
+
 struct PositionConfig {
   PositionKind kind = PositionKind::kSinusoidal;
   int64_t max_length = 512;  // rows of a learned table; the others grow as needed
   bool halves = false;       // sinusoidal: all sines before all cosines, as Marian lays them
   double rotary_base = 10000;
   bool rotary_interleaved = false;
+  RotaryScale rotary_scale = {};
   int64_t t5_buckets = 32, t5_max_distance = 128;
 };
 
 struct DropoutConfig {
   float residual = 0, attention = 0, activation = 0, embedding = 0;
+};
+
+// Which linear maps have a bias, where a stack has biases at all.
+struct BiasConfig {
+  bool attention_in = true, attention_out = true, feed_forward = true;
+  bool all() const { return attention_in && attention_out && feed_forward; }
 };
 
 struct StackConfig {
@@ -37,6 +56,7 @@ struct StackConfig {
   kernels::Activation activation = kernels::Activation::kRelu;
   bool gated = false;  // GEGLU, SwiGLU: act(gate) * up
   bool bias = true;
+  BiasConfig biases = {};
   bool norm_bias = true;
   bool weights_in_out = false;  // weights stored (in, out), as in GPT-2
   float init_deviation = 0;     // normal with this deviation; 0: Xavier uniform

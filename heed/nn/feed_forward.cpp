@@ -11,7 +11,7 @@ FeedForward::FeedForward(const Scope& scope, const StackConfig& config)
       act(config.activation),
       activation_dropout(config.dropout.activation),
       place(place_of(scope.path())) {
-  const LinearOptions options = linear_options(config);
+  const LinearOptions options = linear_options(config, config.biases.feed_forward);
   if (gated) gate_map = Linear(scope / "gate_proj", config.d_model, config.d_ff, options);
   up = Linear(scope / "up_proj", config.d_model, config.d_ff, options);
   down = Linear(scope / "down_proj", config.d_ff, config.d_model, options);

@@ -11,8 +11,9 @@ Tensor declare_weight(const Scope& scope, int64_t in, int64_t out, const LinearO
 
 }  // namespace
 
-LinearOptions linear_options(const StackConfig& config) {
-  return {config.bias, config.weights_in_out ? WeightLayout::kInOut : WeightLayout::kOutIn, config.init_deviation};
+LinearOptions linear_options(const StackConfig& config, bool biased) {
+  return {config.bias && biased, config.weights_in_out ? WeightLayout::kInOut : WeightLayout::kOutIn,
+          config.init_deviation};
 }
 
 Linear::Linear(const Scope& scope, int64_t in, int64_t out, const LinearOptions& options) {

@@ -12,7 +12,7 @@ struct LinearOptions {
   WeightLayout layout = WeightLayout::kOutIn;
   float init_deviation = 0;  // 0: Xavier uniform
 };
-LinearOptions linear_options(const StackConfig& config);
+LinearOptions linear_options(const StackConfig& config, bool biased);  // biased: one of config.biases
 
 struct Linear {
   LinearWeight map;

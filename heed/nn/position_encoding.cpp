@@ -56,7 +56,7 @@ RotaryTable PositionEncoding::rotary_table(int64_t longest) const {
   if (!table.cos || table.cos.rows() < longest) {
     const int64_t P = room_for(longest), D = config_.head_size();
     table = {Tensor::empty({P, D / 2}), Tensor::empty({P, D / 2}), config_.positions.rotary_interleaved};
-    kernels::rotary_tables(table.cos.data(), table.sin.data(), P, D, config_.positions.rotary_base);
+    kernels::rotary_tables(table.cos.data(), table.sin.data(), P, rotary_frequencies(config_.positions, D));
   }
   return table;
 }

@@ -4,10 +4,24 @@
 #include <bit>
 #include <cmath>
 #include <cstdlib>
+#include <numbers>
 
 #include "heed/base/error.h"
+#include "heed/kernels/rotary.h"
 
 namespace heed::nn {
+namespace {
+
+// Slow pairs turn less than low_frequency_factor times within the original length and are divided; fast ones, more than
+// high_frequency_factor times, stay; between the two it goes over smoothly.
+double llama3_frequency(double frequency, const RotaryScale& s) {
+  const double turns = static_cast<double>(s.original_length) * frequency / (2 * std::numbers::pi);
+  const double fast = (turns - s.low_frequency_factor) / (s.high_frequency_factor - s.low_frequency_factor);
+  const double kept = std::clamp(fast, 0.0, 1.0);
+  return (1 - kept) * frequency / s.factor + kept * frequency;
+}
+
+}  // namespace
 
 double sinusoidal_frequency(int64_t pair, int64_t dim) {
   return std::pow(10000.0, -2.0 * static_cast<double>(pair) / static_cast<double>(dim));
@@ -44,6 +58,15 @@ std::vector<Turn> sinusoidal_shift(int64_t k, int64_t dim) {
     turns.push_back({std::cos(angle), std::sin(angle)});
   }
   return turns;
+}
+
+std::vector<double> rotary_frequencies(const PositionConfig& config, int64_t turned) {
+  std::vector<double> frequencies = kernels::rotary_frequencies(turned, config.rotary_base);
+  for (double& f : frequencies) {
+    if (config.rotary_scale.kind == RotaryScaling::kLinear) f /= config.rotary_scale.factor;
+    if (config.rotary_scale.kind == RotaryScaling::kLlama3) f = llama3_frequency(f, config.rotary_scale);
+  }
+  return frequencies;
 }
 
 std::vector<float> alibi_slopes(int64_t heads) {

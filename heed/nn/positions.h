@@ -1,9 +1,10 @@
 // The tables behind the position kinds; the layers read them, and `heed show positions` draws them.
-// The table of rotary positions is heed/kernels/rotary.h's rotary_tables.
 #pragma once
 
 #include <cstdint>
 #include <vector>
+
+#include "heed/nn/config.h"
 
 namespace heed::nn {
 
@@ -21,6 +22,9 @@ struct Turn {
   double cos_, sin_;
 };
 std::vector<Turn> sinusoidal_shift(int64_t k, int64_t dim);
+
+// Of each pair of features that turns, for heed/kernels/rotary.h's rotary_tables; with the config's scaling in them.
+std::vector<double> rotary_frequencies(const PositionConfig& config, int64_t turned);
 
 // ALiBi (Press et al. 2021): 2^(-8 (h+1) / heads) for a power of two. Otherwise the slopes of the power
 // below, then every second one of the power above, as in the published code.

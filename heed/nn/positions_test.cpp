@@ -113,5 +113,29 @@ TEST(T5, RefusesTooFewBuckets) {
   EXPECT_THROW(t5_bucket(1, false, 32, 8), Error);
 }
 
+TEST(RotaryFrequencies, ScalingDividesAllOrTheSlowOnes) {
+  PositionConfig plain, linear, llama3;
+  linear.rotary_scale = {RotaryScaling::kLinear, 4};
+  llama3.rotary_scale = {RotaryScaling::kLlama3, 8, 1, 4, 1000};
+  const std::vector<double> w = rotary_frequencies(plain, 64), a = rotary_frequencies(linear, 64),
+                            b = rotary_frequencies(llama3, 64);
+  ASSERT_EQ(w.size(), 32u);
+  int fast = 0, slow = 0;
+  for (size_t i = 0; i < w.size(); ++i) {
+    EXPECT_DOUBLE_EQ(w[i], std::pow(10000.0, -2.0 * static_cast<double>(i) / 64));
+    EXPECT_DOUBLE_EQ(a[i], w[i] / 4);
+    const double turns = 1000 * w[i] / (2 * std::acos(-1.0));
+    const bool is_fast = turns > 4, is_slow = turns < 1;
+    EXPECT_EQ(b[i] == w[i], is_fast) << i;
+    EXPECT_EQ(b[i] == w[i] / 8, is_slow) << i;
+    EXPECT_LE(b[i], w[i]);
+    EXPECT_GE(b[i], w[i] / 8);
+    EXPECT_LT(b[i], i > 0 ? b[i - 1] : 2);  // no pair overtakes another
+    fast += is_fast, slow += is_slow;
+  }
+  EXPECT_GT(fast, 3);
+  EXPECT_GT(slow, 3);
+}
+
 }  // namespace
 }  // namespace heed::nn

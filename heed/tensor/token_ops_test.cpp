@@ -74,7 +74,7 @@ TEST(Dropout, KeepsTheMean) {
 
 RotaryTable rotary_table(int64_t P, int64_t turned, bool interleaved) {
   RotaryTable t{Tensor::empty({P, turned / 2}), Tensor::empty({P, turned / 2}), interleaved};
-  kernels::rotary_tables(t.cos.data(), t.sin.data(), P, turned, 10000);
+  kernels::rotary_tables(t.cos.data(), t.sin.data(), P, kernels::rotary_frequencies(turned, 10000));
   return t;
 }
 

@@ -7,8 +7,9 @@
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
 #include "heed/text/added_tokens.h"
-#include "heed/text/gpt2_words.h"
+#include "heed/text/byte_letters.h"
 #include "heed/text/merges.h"
+#include "heed/text/spm_file.h"
 #include "heed/text/unicode.h"
 
 namespace heed::text {
@@ -16,18 +17,7 @@ namespace {
 
 constexpr std::string_view kBlank = "▁";
 
-// GPT-2's alphabet: bytes that print stand for themselves, the others for U+0100, U+0101, ... in order.
-std::array<char32_t, 256> byte_letters() {
-  std::array<char32_t, 256> letters{};
-  char32_t next = 256;
-  for (char32_t b = 0; b < 256; ++b) {
-    const bool prints = (b >= '!' && b <= '~') || (b >= 0xA1 && b <= 0xAC) || b >= 0xAE;
-    letters[b] = prints ? b : next++;
-  }
-  return letters;
-}
-
-// A piece in that alphabet as bytes; nothing where a letter is none of it.
+// A piece in GPT-2's alphabet as bytes; nothing where a letter is none of it.
 std::optional<std::string> bytes_of_letters(std::string_view piece) {
   static const std::unordered_map<char32_t, char> bytes = [] {
     std::unordered_map<char32_t, char> map;
@@ -50,13 +40,14 @@ class BpeTokenizer final : public Tokenizer {
  public:
   BpeTokenizer(BpeParts parts, const std::string& label)
       : bytes_(parts.alphabet == BpeParts::Alphabet::kBytes),
-        blank_before_text_(parts.blank_before_text),
+        rules_{parts.words,        parts.compose,          parts.whole_words, parts.blank_before_text,
+               parts.unless_blank, parts.blank_after_added},
         special_(parts.special),
         written_(std::move(parts.pieces)),
         added_(parts.added) {
-    for (const AddedToken& token : parts.added) name_added(token, label);
+    for (const AddedToken& token : parts.added) name_added(written_, token, label);
     for (size_t id = 0; id < written_.size(); ++id) ids_.try_emplace(written_[id], static_cast<int32_t>(id));
-    read_texts();
+    read_texts(parts.added);
     find_letters(label);
     for (const auto& [left, right] : parts.merges) add_merge(left, right, label);
   }
@@ -67,9 +58,11 @@ class BpeTokenizer final : public Tokenizer {
     for (const AddedTokens::Part& part : added_.split(valid)) {
       if (part.id >= 0) {
         ids.push_back(part.id);
-      } else {
-        bytes_ ? encode_bytes(part.text, ids) : encode_characters(part.text, ids);
+        continue;
       }
+      const bool first = part.text.data() == valid.data();
+      const bool led = rules_.blank_before_text && !part.goes_on && (first || rules_.blank_after_added);
+      bytes_ ? encode_bytes(part.text, led, ids) : encode_characters(part.text, led, ids);
     }
     return ids;
   }
@@ -77,8 +70,8 @@ class BpeTokenizer final : public Tokenizer {
   std::string decode(std::span<const int32_t> ids) const override {
     std::string all;
     for (const int32_t id : ids) all += bytes(id);
-    // The blank that was put before the text.
-    if (blank_before_text_ && all.starts_with(' ')) all.erase(0, 1);
+    // The blank that was put before the text; the byte-level tokenizers leave it there.
+    if (!bytes_ && rules_.blank_before_text && all.starts_with(' ')) all.erase(0, 1);
     return replace_invalid(all);
   }
 
@@ -105,42 +98,12 @@ class BpeTokenizer final : public Tokenizer {
     return found == ids_.end() ? -1 : found->second;
   }
 
-  // Added tokens may lie behind the pieces.
-  void name_added(const AddedToken& token, const std::string& label) {
-    constexpr size_t kMostBehind = 100'000;
-    const auto id = static_cast<size_t>(token.id);
-    if (token.text.empty()) fail_file("[tokenizer] {}: the added token of id {} is empty", label, token.id);
-    if (token.id < 0 || id > written_.size() + kMostBehind) {
-      fail_file("[tokenizer] {}: added token {} has id {}", label, in_quotes(token.text), token.id);
-    }
-    if (id >= written_.size()) written_.resize(id + 1);
-    written_[id] = token.text;
-  }
-
   // The text of each id.
-  void read_texts() {
-    texts_.resize(written_.size());
-    for (size_t id = 0; id < written_.size(); ++id) {
-      const std::string& piece = written_[id];
-      const AddedToken* added = added_.find(static_cast<int32_t>(id));
-      if (added != nullptr) {
-        texts_[id] = added->special ? "" : piece;
-      } else if (bytes_) {
-        texts_[id] = bytes_of_letters(piece).value_or(piece);
-      } else {
-        texts_[id] = text_of_characters(piece);
-      }
+  void read_texts(const std::vector<AddedToken>& added) {
+    for (const std::string& piece : written_) {
+      texts_.push_back(bytes_ ? bytes_of_letters(piece).value_or(piece) : text_of_spm_piece(piece));
     }
-  }
-
-  static std::string text_of_characters(const std::string& piece) {
-    if (piece.size() == 6 && piece.starts_with("<0x") && piece.ends_with('>')) {
-      return std::string(1, static_cast<char>(std::stoi(piece.substr(3, 2), nullptr, 16)));
-    }
-    std::string text = piece;
-    for (size_t at = text.find(kBlank); at != text.npos; at = text.find(kBlank, at + 1))
-      text.replace(at, kBlank.size(), " ");
-    return text;
+    for (const AddedToken& token : added) texts_[static_cast<size_t>(token.id)] = token.special ? "" : token.text;
   }
 
   // The ids that merging starts with: one a byte. Without them a text could not be written at all.
@@ -162,10 +125,14 @@ class BpeTokenizer final : public Tokenizer {
     merges_.add(a, b, merged);
   }
 
-  void encode_bytes(std::string_view text, std::vector<int32_t>& ids) const {
-    std::string led;
-    if (blank_before_text_ && !text.starts_with(' ')) led = " " + std::string(text), text = led;
-    for (const std::string_view word : gpt2_words(text)) {
+  void encode_bytes(std::string_view part, bool led, std::vector<int32_t>& ids) const {
+    std::string text = rules_.compose ? to_nfc(part) : std::string(part);
+    if (led && !text.starts_with(' ')) text.insert(text.begin(), ' ');
+    for (const std::string_view word : split_words(text, rules_.words)) {
+      if (const int32_t whole = rules_.whole_words ? whole_word(word) : -1; whole >= 0) {
+        ids.push_back(whole);
+        continue;
+      }
       std::vector<int32_t> letters;
       for (const char c : word) letters.push_back(letters_[static_cast<uint8_t>(c)]);
       const std::vector<int32_t> merged = merges_.apply(letters);
@@ -173,9 +140,17 @@ class BpeTokenizer final : public Tokenizer {
     }
   }
 
-  void encode_characters(std::string_view text, std::vector<int32_t>& ids) const {
-    std::string marked = blank_before_text_ ? std::string(kBlank) : "";
+  int32_t whole_word(std::string_view word) const {
+    static constexpr std::array<char32_t, 256> letters = byte_letters();
+    std::string piece;
+    for (const char c : word) append_utf8(piece, letters[static_cast<uint8_t>(c)]);
+    return id_of(piece);
+  }
+
+  void encode_characters(std::string_view text, bool led, std::vector<int32_t>& ids) const {
+    std::string marked;
     for (const char c : text) c == ' ' ? void(marked += kBlank) : marked.push_back(c);
+    if (led && !(rules_.unless_blank && marked.starts_with(kBlank))) marked.insert(0, kBlank);
     std::vector<int32_t> letters;
     for (const char32_t c : to_code_points(marked)) {
       const std::string character = to_utf8(std::u32string(1, c));
@@ -189,7 +164,13 @@ class BpeTokenizer final : public Tokenizer {
     ids.insert(ids.end(), merged.begin(), merged.end());
   }
 
-  const bool bytes_, blank_before_text_;
+  // What BpeParts says beside the pieces.
+  struct Rules {
+    WordRule words;
+    bool compose, whole_words, blank_before_text, unless_blank, blank_after_added;
+  };
+  const bool bytes_;
+  const Rules rules_;
   const SpecialIds special_;
   std::vector<std::string> written_, texts_;  // by id: as the files write it, and what it stands for
   AddedTokens added_;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/text/tokenizer.h"
+#include "heed/text/word_rules.h"
 
 namespace heed::text {
 
@@ -15,17 +16,25 @@ struct AddedToken {
   std::string text;
   int32_t id = 0;
   bool special = false;  // stands for no text: leaves no trace when ids are decoded
+  // Only behind a blank, which goes with it, or at the start; what follows goes on as if no token were there. LLaMA's
+  // first files say so by "normalized": such a token is looked for in text that has its "▁" already.
+  bool behind_blank = false;
 };
 
 struct BpeParts {
   enum class Alphabet {
-    kBytes,       // GPT-2: words by its pattern, bytes as the letters of its own alphabet ("Ġthe" is " the")
+    kBytes,       // GPT-2: words by a pattern, bytes as the letters of its own alphabet ("Ġthe" is " the")
     kCharacters,  // LLaMA: "▁" for blanks, characters that are no piece as bytes "<0x0A>"
   } alphabet = Alphabet::kBytes;
   std::vector<std::string> pieces;                          // by id, as the files write them
   std::vector<std::pair<std::string, std::string>> merges;  // the strongest first
   std::vector<AddedToken> added;
-  bool blank_before_text = false;  // a text starts as if a blank stood before it
+  WordRule words = WordRule::kGpt2;  // of bytes
+  bool compose = false;              // bytes: the text as NFC first
+  bool whole_words = false;          // bytes: a word that is a piece is that piece, whatever the merges say
+  bool blank_before_text = false;    // a text starts as if a blank stood before it
+  bool unless_blank = true;          // ... unless one does
+  bool blank_after_added = true;     // ... and so does what follows an added token
   SpecialIds special = {-1, -1, -1};
 };
 

@@ -148,7 +148,27 @@ TEST(BpeTokenizer, WhatHeedDoesNotDoIsRefusedByName) {
   EXPECT_NE(refused(changed("\"th\": 256", "\"th\": 99999999")).find("the id of 'th' is 99999999"), std::string::npos);
   EXPECT_NE(refused(changed("\"th\": 256", "\"th\": 257")).find("id 257 stands for two pieces"), std::string::npos);
   EXPECT_NE(refused(changed("\"special\"", "\"lstrip\": true, \"special\"")).find("lstrip"), std::string::npos);
-  EXPECT_NE(refused(byte_level_json(", \"normalizer\": {\"type\": \"NFC\"}")).find("normalizer 'NFC'"),
+  EXPECT_NE(refused(byte_level_json(", \"normalizer\": {\"type\": \"NFKC\"}")).find("normalizer 'NFKC'"),
+            std::string::npos);
+  const auto words = [&](const std::string& first, const std::string& regex) {
+    return refused(changed(R"({"type": "ByteLevel", "add_prefix_space": false})",
+                           R"({"type": "Sequence", "pretokenizers": [)" + first +
+                               R"(, {"type": "ByteLevel", "add_prefix_space": false, "use_regex": )" + regex + "}]}"));
+  };
+  EXPECT_NE(words(R"({"type": "Split", "pattern": {"Regex": "a+"}, "behavior": "Isolated"})", "false")
+                .find("pre_tokenizer Split by 'a+'"),
+            std::string::npos);
+  EXPECT_NE(words(R"({"type": "Split", "pattern": {"Regex": "a+"}, "behavior": "Contiguous"})", "false")
+                .find("Split with behavior 'Contiguous'"),
+            std::string::npos);
+  EXPECT_NE(words(R"({"type": "Whitespace"})", "true").find("pre_tokenizer 'Whitespace'"), std::string::npos);
+  const auto after = [&](const std::string& part) { return refused(byte_level_json(", \"post_processor\": " + part)); };
+  EXPECT_NE(after(R"({"type": "BertProcessing"})").find("post_processor 'BertProcessing'"), std::string::npos);
+  EXPECT_NE(after(R"({"type": "TemplateProcessing", "single": [{"Sequence": {}}, {"SpecialToken": {"id": "x"}}]})")
+                .find("post_processor adds"),
+            std::string::npos);
+  EXPECT_NE(after(R"({"type": "TemplateProcessing", "single": [{"SpecialToken": {"id": "x"}}, {"Sequence": {}}]})")
+                .find("names no single id of 'x'"),
             std::string::npos);
   EXPECT_NE(refused(changed("\"a\": 97", "\"aa\": 97")).find("lacks 'a', the piece of byte 97"), std::string::npos);
 }

@@ -50,14 +50,8 @@ class MarianTokenizer final : public Tokenizer {
   std::string piece(int32_t id) const override { return vocabulary_->piece(id); }
 
   std::string bytes(int32_t id) const override {
-    std::string text = vocabulary_->piece(id);
-    if (vocabulary_->is_special(id)) return {};
-    if (pieces_.IsByte(pieces_.PieceToId(text))) {  // "<0xC3>"
-      return std::string(1, static_cast<char>(std::stoi(text.substr(3, 2), nullptr, 16)));
-    }
-    constexpr std::string_view kBlank = "▁";
-    for (size_t at = 0; (at = text.find(kBlank, at)) != std::string::npos;) text.replace(at, kBlank.size(), " ");
-    return text;
+    const std::string& piece = vocabulary_->piece(id);
+    return vocabulary_->is_special(id) ? std::string() : text_of_spm_piece(piece);
   }
 
   int64_t size() const override { return vocabulary_->size(); }

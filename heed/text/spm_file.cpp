@@ -23,7 +23,16 @@ constexpr size_t kMaxNested = 32;  // user-defined pieces that begin one another
 enum ModelField : uint64_t { kPieces = 1, kTrainer = 2, kNormalizer = 3, kDenormalizer = 5 };
 enum PieceField : uint64_t { kText = 1, kScore = 2, kType = 3 };
 enum TrainerField : uint64_t { kModelType = 3, kByteFallback = 35 };
-enum NormalizerField : uint64_t { kCharsmap = 2 };
+enum NormalizerField : uint64_t { kCharsmap = 2, kDummyPrefix = 3 };
+
+// "<0x0A>" is 10; -1 where it is no such piece.
+int byte_of_piece(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  if (text.size() != 6 || !text.starts_with("<0x") || text[5] != '>') return -1;
+  const size_t high = kDigits.find(text[3]), low = kDigits.find(text[4]);
+  if (high == std::string_view::npos || low == std::string_view::npos) return -1;
+  return static_cast<int>(16 * high + low);
+}
 
 class Checker {
  public:
@@ -36,6 +45,7 @@ class Checker {
     for (WireField field; reader.next(field);) {
       if (field.number == kPieces) add_piece(message(field));
       if (field.number == kTrainer) read_trainer(message(field));
+      if (field.number == kNormalizer) read_blank(message(field));
       if (field.number == kNormalizer || field.number == kDenormalizer) read_normalizer(message(field));
     }
     check_all();
@@ -88,11 +98,7 @@ class Checker {
   }
 
   void count_byte(std::string_view text) {
-    constexpr std::string_view kDigits = "0123456789ABCDEF";
-    const bool good = text.size() == 6 && text.starts_with("<0x") && text[5] == '>' &&
-                      kDigits.find(text[3]) != std::string_view::npos &&
-                      kDigits.find(text[4]) != std::string_view::npos;
-    if (!good) refuse("is damaged: piece {} stands for no byte", in_quotes(text));
+    if (byte_of_piece(text) < 0) refuse("is damaged: piece {} stands for no byte", in_quotes(text));
     ++bytes_;  // all 256 when there are so many: no piece appears twice
   }
 
@@ -110,6 +116,13 @@ class Checker {
     WireReader reader(bytes, label_);
     for (WireField field; reader.next(field);) {
       if (field.number == kCharsmap && !message(field).empty()) check_charsmap(field.bytes, label_);
+    }
+  }
+
+  void read_blank(std::string_view bytes) {
+    WireReader reader(bytes, label_);
+    for (WireField field; reader.next(field);) {
+      if (field.number == kDummyPrefix) file_.blank_before_text = field.value != 0;
     }
   }
 
@@ -136,6 +149,14 @@ class Checker {
 };
 
 }  // namespace
+
+std::string text_of_spm_piece(std::string_view piece) {
+  if (const int byte = byte_of_piece(piece); byte >= 0) return std::string(1, static_cast<char>(byte));
+  constexpr std::string_view kBlank = "▁";
+  std::string text(piece);
+  for (size_t at = 0; (at = text.find(kBlank, at)) != std::string::npos;) text.replace(at, kBlank.size(), " ");
+  return text;
+}
 
 SpmFile read_spm(std::string_view bytes, const std::string& label) { return Checker(label).read(bytes); }
 

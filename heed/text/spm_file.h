@@ -20,7 +20,11 @@ struct SpmPiece {
 struct SpmFile {
   std::vector<SpmPiece> pieces;  // in the order of their ids; they point into the bytes
   bool byte_fallback = false;
+  bool blank_before_text = true;  // a text starts as if a blank stood before it
 };
+
+// The text that a piece stands for: "▁" is a blank, "<0x0A>" a byte.
+std::string text_of_spm_piece(std::string_view piece);
 
 // Checks everything that SentencePiece takes for granted. `label` begins the message of an error: "MODEL/source.spm".
 SpmFile read_spm(std::string_view bytes, const std::string& label);

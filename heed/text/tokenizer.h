@@ -10,9 +10,10 @@
 
 namespace heed::text {
 
-// Ids that stand for no text. The decoder of a translator starts with pad, as Marian's does.
+// Ids that stand for no text; -1: there is none. The decoder of a translator starts with pad, as Marian's does.
 struct SpecialIds {
   int32_t eos = 0, unk = 1, pad = 2;
+  int32_t bos = -1;  // put before a text; -1: nothing is
 };
 
 class Tokenizer {
@@ -43,10 +44,17 @@ struct TokenizerPair {
 TokenizerPair load_tokenizers(const std::string& folder);
 bool has_tokenizers(const std::string& folder);
 
+// The one tokenizer of a model that is no translator: tokenizer.json, or vocab.json with merges.txt (GPT-2's), or
+// tokenizer.model (LLaMA's), or heed's own byte_tokenizer.json; with tokenizer_config.json and special_tokens_map.json
+// where they are there. The first of these that a folder holds is read.
+std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& folder);
+bool has_tokenizer(const std::string& folder);
+
 // Every file that a tokenizer may have in a model directory.
 struct TokenizerFile {
   const char* name;
   enum { kPieces, kSettings, kForOthers } role;  // which text an id means, how the files go together, not read here
+  enum { kPair, kSingle, kEither } reader;       // load_tokenizers, load_tokenizer
 };
 std::span<const TokenizerFile> tokenizer_files();
 

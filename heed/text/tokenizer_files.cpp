@@ -1,33 +1,87 @@
 #include "heed/text/tokenizer_files.h"
 
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
 #include "heed/io/mapped_file.h"
+#include "heed/text/spm_tokenizer.h"
+#include "heed/text/tokenizer_json.h"
 
 namespace heed::text {
 namespace {
 
 constexpr const char* kByteFile = "byte_tokenizer.json";
-constexpr TokenizerFile kFiles[] = {{"source.spm", TokenizerFile::kPieces},
-                                    {"target.spm", TokenizerFile::kPieces},
-                                    {"vocab.json", TokenizerFile::kPieces},
-                                    {"target_vocab.json", TokenizerFile::kPieces},
-                                    {kByteFile, TokenizerFile::kPieces},
-                                    {"tokenizer_config.json", TokenizerFile::kSettings},
-                                    {"special_tokens_map.json", TokenizerFile::kForOthers}};
+using Reader = std::shared_ptr<const Tokenizer> (*)(const NamedFiles&, const std::string& folder);
+using File = TokenizerFile;
+constexpr TokenizerFile kFiles[] = {{"source.spm", File::kPieces, File::kPair},
+                                    {"target.spm", File::kPieces, File::kPair},
+                                    {"vocab.json", File::kPieces, File::kEither},
+                                    {"target_vocab.json", File::kPieces, File::kPair},
+                                    {"tokenizer.json", File::kPieces, File::kSingle},
+                                    {"merges.txt", File::kPieces, File::kSingle},
+                                    {"tokenizer.model", File::kPieces, File::kSingle},
+                                    {"added_tokens.json", File::kPieces, File::kSingle},
+                                    {kByteFile, File::kPieces, File::kEither},
+                                    {"tokenizer_config.json", File::kSettings, File::kEither},
+                                    {"special_tokens_map.json", File::kForOthers, File::kSingle}};
 
-const std::string* find(const NamedFiles& files, std::string_view name) {
-  for (const auto& [known, content] : files) {
-    if (known == name) return &content;
+std::shared_ptr<const Tokenizer> read_bytes(const NamedFiles& files, const std::string& folder) {
+  check_byte_file(*find_file(files, kByteFile), folder + "/" + kByteFile);
+  return byte_tokenizer();
+}
+
+// The file that a kind of tokenizer is known by, and how it is read. The first that is there is the tokenizer.
+struct Kind {
+  const char* file;
+  Reader read;
+};
+constexpr Kind kPairKinds[] = {{"source.spm", nullptr}, {kByteFile, read_bytes}};
+constexpr Kind kSingleKinds[] = {{"tokenizer.json", read_json_tokenizer},
+                                 {"merges.txt", read_gpt2_tokenizer},
+                                 {"tokenizer.model", read_spm_tokenizer},
+                                 {kByteFile, read_bytes}};
+
+const Kind& kind_of(const NamedFiles& files, std::span<const Kind> kinds, const std::string& folder) {
+  std::vector<std::string> names;
+  for (const Kind& kind : kinds) {
+    if (find_file(files, kind.file) != nullptr) return kind;
+    names.emplace_back(kind.file);
   }
-  return nullptr;
+  fail_file("[tokenizer] '{}' holds {}{}", folder, names.size() == 2 ? "neither " : "none of ",
+            fmt::join(names, names.size() == 2 ? " nor " : ", "));
+}
+
+bool holds(const std::string& folder, std::span<const Kind> kinds) {
+  std::error_code ignored;
+  return std::any_of(kinds.begin(), kinds.end(),
+                     [&](const Kind& kind) { return std::filesystem::exists(folder + "/" + kind.file, ignored); });
+}
+
+NamedFiles files_in(const std::string& folder, decltype(File::kPair) reader) {
+  if (!std::filesystem::is_directory(folder)) fail_file("[tokenizer] '{}' is no folder", folder);
+  constexpr size_t kMaxBytes = size_t{256} << 20;  // before a copy is made of it
+  NamedFiles files;
+  for (const TokenizerFile& f : kFiles) {
+    if (f.reader != reader && f.reader != File::kEither) continue;
+    const std::string path = folder + "/" + f.name;
+    std::error_code ignored;  // a file that cannot be looked at is named when it is opened
+    if (std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found) continue;
+    const MappedFile file(path);
+    if (file.bytes().size() > kMaxBytes) {
+      fail_file("[tokenizer] {}: {} bytes, expected at most {}", path, file.bytes().size(), kMaxBytes);
+    }
+    files.emplace_back(f.name, std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()));
+  }
+  return files;
 }
 
 TokenizerPair read_marian(const NamedFiles& files, const std::string& folder) {
   const auto needed = [&](const std::string& name) -> const std::string& {
-    const std::string* content = find(files, name);
+    const std::string* content = find_file(files, name);
     if (content == nullptr) fail_file("[tokenizer] '{}' lacks {}", folder, name);
     return *content;
   };
@@ -39,7 +93,7 @@ TokenizerPair read_marian(const NamedFiles& files, const std::string& folder) {
   const auto source_vocabulary = vocabulary("vocab.json");
   TokenizerPair pair;
   pair.source = marian_tokenizer(source_model, source_vocabulary, folder + "/source.spm");
-  const std::string* config = find(files, "tokenizer_config.json");
+  const std::string* config = find_file(files, "tokenizer_config.json");
   pair.one_vocabulary = config == nullptr || !separate_vocabularies(*config, folder + "/tokenizer_config.json");
   if (pair.one_vocabulary && source_model == target_model) {
     pair.target = pair.source;
@@ -66,39 +120,35 @@ bool separate_vocabularies(const std::string& json, const std::string& label) {
   return found->get<bool>();
 }
 
+const std::string* find_file(const NamedFiles& files, std::string_view name) {
+  for (const auto& [known, content] : files) {
+    if (known == name) return &content;
+  }
+  return nullptr;
+}
+
 TokenizerPair read_tokenizers(const NamedFiles& files, const std::string& folder) {
-  if (find(files, "source.spm") != nullptr) return read_marian(files, folder);
-  const std::string* bytes = find(files, kByteFile);
-  if (bytes == nullptr) fail_file("[tokenizer] '{}' holds neither source.spm nor {}", folder, kByteFile);
-  check_byte_file(*bytes, folder + "/" + kByteFile);
-  const auto tokenizer = byte_tokenizer();
+  const Kind& kind = kind_of(files, kPairKinds, folder);
+  if (kind.read == nullptr) return read_marian(files, folder);
+  const auto tokenizer = kind.read(files, folder);
   return {tokenizer, tokenizer, true};
+}
+
+std::shared_ptr<const Tokenizer> read_tokenizer(const NamedFiles& files, const std::string& folder) {
+  return kind_of(files, kSingleKinds, folder).read(files, folder);
 }
 
 std::span<const TokenizerFile> tokenizer_files() { return kFiles; }
 
-bool has_tokenizers(const std::string& folder) {
-  std::error_code ignored;
-  return std::filesystem::exists(folder + "/source.spm", ignored) ||
-         std::filesystem::exists(folder + "/" + kByteFile, ignored);
-}
+bool has_tokenizers(const std::string& folder) { return holds(folder, kPairKinds); }
+bool has_tokenizer(const std::string& folder) { return holds(folder, kSingleKinds); }
 
 TokenizerPair load_tokenizers(const std::string& folder) {
-  if (!std::filesystem::is_directory(folder)) fail_file("[tokenizer] '{}' is no folder", folder);
-  constexpr size_t kMaxBytes = size_t{256} << 20;  // before a copy is made of it
-  NamedFiles files;
-  for (const auto& [name, role] : kFiles) {
-    if (role == TokenizerFile::kForOthers) continue;
-    const std::string path = folder + "/" + name;
-    std::error_code ignored;  // a file that cannot be looked at is named when it is opened
-    if (std::filesystem::status(path, ignored).type() == std::filesystem::file_type::not_found) continue;
-    const MappedFile file(path);
-    if (file.bytes().size() > kMaxBytes) {
-      fail_file("[tokenizer] {}: {} bytes, expected at most {}", path, file.bytes().size(), kMaxBytes);
-    }
-    files.emplace_back(name, std::string(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()));
-  }
-  return read_tokenizers(files, folder);
+  return read_tokenizers(files_in(folder, File::kPair), folder);
+}
+
+std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& folder) {
+  return read_tokenizer(files_in(folder, File::kSingle), folder);
 }
 
 }  // namespace heed::text

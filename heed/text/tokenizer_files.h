@@ -1,4 +1,4 @@
-// Tokenizers from the contents of their files: what load_tokenizers() reads from a folder, training makes in memory.
+// Tokenizers from the contents of their files: what is read from a folder, training makes in memory.
 #pragma once
 
 #include <string>
@@ -14,6 +14,8 @@ using NamedFiles = std::vector<std::pair<std::string, std::string>>;  // names a
 
 // `folder` stands before the names in messages.
 TokenizerPair read_tokenizers(const NamedFiles& files, const std::string& folder);
+std::shared_ptr<const Tokenizer> read_tokenizer(const NamedFiles& files, const std::string& folder);
+const std::string* find_file(const NamedFiles& files, std::string_view name);  // null: it is not there
 
 // What tokenizer_config.json says; other settings of it have no effect on the ids.
 bool separate_vocabularies(const std::string& json, const std::string& label);

@@ -85,9 +85,15 @@ TEST(Tokenizer, AHugeFileIsRefusedByItsSize) {
     put_content(folder.file(file.name), "{}");
     constexpr uintmax_t kHuge = uintmax_t{1} << 40;  // a hole: it takes no place on the disk
     fs::resize_file(folder.file(file.name), kHuge);
-    EXPECT_EQ(
-        message_of([&] { load_tokenizers(folder.file(".")); }),
-        fmt::format("[tokenizer] {}/{}: {} bytes, expected at most {}", folder.file("."), file.name, kHuge, 256 << 20));
+    const auto load = [&] {
+      if (file.reader == TokenizerFile::kSingle) {
+        load_tokenizer(folder.file("."));
+      } else {
+        load_tokenizers(folder.file("."));
+      }
+    };
+    EXPECT_EQ(message_of(load), fmt::format("[tokenizer] {}/{}: {} bytes, expected at most {}", folder.file("."),
+                                            file.name, kHuge, 256 << 20));
   }
 }
 
@@ -98,8 +104,47 @@ TEST(Tokenizer, TheListNamesEveryFile) {
   const Vocabulary vocabulary({"</s>", "<unk>", "<pad>"});
   NamedFiles written = marian_files({"", "", &vocabulary, &vocabulary});
   written.push_back(byte_files().at(0));
-  EXPECT_EQ(written.size(), names.size());
   for (const auto& [name, content] : written) EXPECT_TRUE(names.contains(name)) << name;
+}
+
+// A SentencePiece file of a few pieces, with the settings that a case wants.
+std::vector<int32_t> llama_ids(const std::string& settings, const std::string& text, int32_t* bos = nullptr) {
+  const auto piece = [](std::string content, char type) {
+    content = std::string("\x0A") + static_cast<char>(content.size()) + content + "\x18" + type;
+    return std::string("\x0A") + static_cast<char>(content.size()) + content;
+  };
+  std::string model = piece("<unk>", 2) + piece("<s>", 3) + piece("</s>", 3) + piece("▁", 1) + piece("a", 1);
+  model += "\x12\x02\x18\x02";  // pairs
+  const auto tokenizer = read_tokenizer({{"tokenizer.model", model}, {"tokenizer_config.json", settings}}, "M");
+  if (bos != nullptr) *bos = tokenizer->special().bos;
+  EXPECT_EQ(tokenizer->special().eos, 2);
+  EXPECT_EQ(tokenizer->special().unk, 0);
+  return tokenizer->encode(text);
+}
+
+TEST(Tokenizer, SettingsOfLlamaAreHonoured) {
+  using Ids = std::vector<int32_t>;
+  int32_t bos = 0;
+  EXPECT_EQ(llama_ids("{}", "a</s>a", &bos), (Ids{3, 4, 2, 3, 4}));
+  EXPECT_EQ(bos, 1);
+  EXPECT_EQ(llama_ids(R"({"legacy": false, "add_bos_token": false})", "a</s>a", &bos), (Ids{3, 4, 2, 4}));
+  EXPECT_EQ(bos, -1);
+  EXPECT_EQ(llama_ids(R"({"added_tokens_decoder": {"6": {"content": "<x>"}}})", "a<x>"), (Ids{3, 4, 6}));
+  const auto said = [](const std::string& settings) { return message_of([&] { llama_ids(settings, ""); }); };
+  const std::string place = "[tokenizer] M/tokenizer_config.json: ";
+  EXPECT_EQ(said(R"({"add_eos_token": true})"), place + "'add_eos_token' is true, which heed does not do");
+  EXPECT_EQ(said(R"({"legacy": 1})"), place + "'legacy' is no boolean, expected true or false");
+  EXPECT_EQ(said(R"({"tokenizer_class": "T5Tokenizer"})"),
+            place + "a tokenizer of class 'T5Tokenizer', expected LlamaTokenizer");
+  EXPECT_EQ(said(R"({"added_tokens_decoder": {"6": {"content": "<x>", "lstrip": true}}})"),
+            place + "added token '<x>' has lstrip, which heed does not do");
+}
+
+TEST(Tokenizer, AFolderWithNoneOfTheFilesIsNamed) {
+  EXPECT_EQ(message_of([] { read_tokenizer({}, "M"); }),
+            "[tokenizer] 'M' holds none of tokenizer.json, merges.txt, tokenizer.model, byte_tokenizer.json");
+  EXPECT_EQ(message_of([] { read_tokenizer({{"merges.txt", ""}}, "M"); }), "[tokenizer] 'M' lacks vocab.json");
+  EXPECT_EQ(read_tokenizer(byte_files(), "M")->size(), 259);
 }
 
 TEST(Tokenizer, DamagedVocabulariesAreNamed) {

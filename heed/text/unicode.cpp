@@ -1,11 +1,15 @@
 #include "heed/text/unicode.h"
 
+#include <unicode/bytestream.h>
 #include <unicode/locid.h>
+#include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
 
 #include <array>
 #include <cstdint>
+
+#include "heed/base/error.h"
 
 namespace heed::text {
 namespace {
@@ -118,6 +122,18 @@ std::string to_utf8(std::u32string_view text) {
   out.reserve(text.size());
   for (const char32_t c : text) append_utf8(out, c);
   return out;
+}
+
+std::string to_nfc(std::string_view text) {
+  UErrorCode status = U_ZERO_ERROR;
+  const icu::Normalizer2* nfc = icu::Normalizer2::getNFCInstance(status);
+  std::string composed;
+  icu::StringByteSink<std::string> sink(&composed);
+  if (U_SUCCESS(status)) {
+    nfc->normalizeUTF8(0, {text.data(), static_cast<int32_t>(text.size())}, sink, nullptr, status);
+  }
+  if (U_FAILURE(status)) fail("[unicode] {}", u_errorName(status));
+  return composed;
 }
 
 std::string to_lower(std::string_view text) {

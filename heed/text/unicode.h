@@ -16,6 +16,7 @@ std::u32string to_code_points(std::string_view text);  // invalid pieces as U+FF
 void append_utf8(std::string& text, char32_t c);
 std::string to_utf8(std::u32string_view text);
 
+std::string to_nfc(std::string_view text);    // accents joined to their letters where Unicode has such a letter
 std::string to_lower(std::string_view text);  // full mapping, with the final sigma; no language of its own
 
 // What Python's str.split() splits at.

@@ -1,5 +1,5 @@
-// Throws bytes at the readers of config.json, heed's own and Marian's: each takes them or refuses them with one clean line,
-// and what is taken describes a model that can be counted and written down again. `make fuzz` runs it.
+// Throws bytes at the readers of config.json, heed's own and the published ones: each takes them or refuses them with one
+// clean line, and what is taken describes a model that can be counted and written down again. `make fuzz` runs it.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -7,6 +7,7 @@
 #include <string>
 
 #include "heed/base/error.h"
+#include "heed/models/architecture.h"
 #include "heed/models/config_json.h"
 
 namespace {
@@ -27,12 +28,16 @@ void check_config(const ModelConfig& config) {
   config.check();
   const nlohmann::json own = heed::models::heed_json(config);
   require(heed::models::heed_json(heed::models::from_heed_json(own, "[model] again")) == own);
-  if (!heed::models::fits_marian(config)) return;
-  // The bias and the order of the positions are told by the weights, not by the config.
-  ModelConfig theirs = heed::models::from_marian_json(heed::models::marian_json(config), "[model] again");
+  const heed::models::Architecture* a = heed::models::architecture_of(config);
+  if (a == nullptr) return;
+  const nlohmann::json written = a->config(config);
+  ModelConfig theirs = heed::models::from_published(written, a->type, "[model] again");
+  // Of Marian's the bias and the order of the positions are told by the weights, not by the config.
   theirs.output_bias = config.output_bias;
-  theirs.encoder.positions = config.encoder.positions, theirs.decoder.positions = config.decoder.positions;
-  require(heed::models::marian_json(theirs) == heed::models::marian_json(config));
+  if (config.family == heed::models::Family::kEncoderDecoder) {
+    theirs.encoder.positions = config.encoder.positions, theirs.decoder.positions = config.decoder.positions;
+  }
+  require(a->config(theirs) == written);
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
-// heed's tokenizers for tools/golden/marian_tokenizers.py:
+// heed's tokenizers for tools/golden/marian_tokenizers.py and language_tokenizers.py:
 //   golden_tokenizers train KIND VOCABULARY joint|separate SOURCE TARGET FOLDER
 //   golden_tokenizers ids FOLDER source|target      lines in, lines of ids out
 //   golden_tokenizers text FOLDER source|target     lines of ids in, lines out
+//   golden_tokenizers one FOLDER                    a language model's: lines of JSON text in, of ids and text out
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "heed/base/error.h"
@@ -48,12 +50,22 @@ void print_text(const Tokenizer& tokenizer, const std::string& line) {
   std::cout << tokenizer.decode(ids) << '\n';
 }
 
+void print_both(const Tokenizer& tokenizer, const std::string& line) {
+  const std::vector<int32_t> ids = tokenizer.encode(nlohmann::json::parse(line).get<std::string>());
+  std::cout << nlohmann::json{{"ids", ids}, {"text", tokenizer.decode(ids)}} << '\n';
+}
+
 }  // namespace
 
 int main(int argc, char** argv) try {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.at(0) == "train") {
     train({arguments.begin() + 1, arguments.end()});
+    return 0;
+  }
+  if (arguments.at(0) == "one") {
+    const auto tokenizer = heed::text::load_tokenizer(arguments.at(1));
+    for (std::string line; std::getline(std::cin, line);) print_both(*tokenizer, line);
     return 0;
   }
   const heed::text::TokenizerPair pair = heed::text::load_tokenizers(arguments.at(1));
