@@ -1,7 +1,7 @@
-#include "heed/kernels/embedding.h"
-
+#include <cstddef>
 #include <vector>
 
+#include "heed/kernels/embedding.h"
 namespace heed::kernels {
 
 void embedding_reference(float* y, const Embedding& e) {
