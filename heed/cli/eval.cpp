@@ -48,7 +48,7 @@ Evaluated evaluate(const std::string& model, const Options& o, const std::vector
   for (size_t i = 0; i < source.size(); ++i) pairs.push_back({source[i], reference[i]});
   double log_probability = 0;
   int64_t tokens = 0;
-  for (const tasks::PairScore& s : tasks::score_pairs(translator, pairs))
+  for (const tasks::Score& s : tasks::score_pairs(translator, pairs))
     log_probability += s.log_probability, tokens += s.tokens;
   e.perplexity = std::exp(-log_probability / static_cast<double>(std::max<int64_t>(1, tokens)));
   e.bleu_counts = train::bleu_counts(e.lines, reference, bleu_config(o));

@@ -1,22 +1,25 @@
-// heed score: how likely a model finds given translations.
+// heed score: how likely a model finds given translations, or a language model given texts.
 #include "heed/tasks/score.h"
 
 #include <fmt/format.h>
 
-#include <cmath>
 #include <nlohmann/json.hpp>
+#include <numbers>
 
 #include "heed/base/error.h"
 #include "heed/cli/arguments.h"
 #include "heed/cli/text_lines.h"
+#include "heed/data/byte_source.h"
 #include "heed/models/directory.h"
+#include "heed/text/unicode.h"
 
 namespace heed::cli {
 namespace {
 
 struct Options {
   std::string model, src, tgt, input, output;
-  bool ids = false;
+  int64_t stride = 0;
+  bool ids = false, whole = false, with_end = false;
 };
 
 // Source and translation, and with --ids the places that they come from.
@@ -47,7 +50,7 @@ Pairs read_pairs(const Options& o) {
   return read;
 }
 
-std::vector<tasks::PairScore> scores_of(const Options& o, const Pairs& read) {
+std::vector<tasks::Score> scores_of(const Options& o, const Pairs& read) {
   if (!o.ids) return tasks::score_pairs(tasks::Translator::open(o.model), read.pairs);
   const models::EncoderDecoder model = models::load_translator(o.model, {.for_running = true});
   std::vector<decode::IdPair> ids;
@@ -59,28 +62,93 @@ std::vector<tasks::PairScore> scores_of(const Options& o, const Pairs& read) {
   return tasks::score_ids(model, ids);
 }
 
-void run(const Options& o, const Common& common) {
+// The whole of a file, .gz too, without a byte-order mark.
+std::string read_whole(const std::string& path) {
+  data::ByteSource source(path.empty() ? "-" : path);
+  std::string text;
+  std::vector<char> block(1 << 16);
+  for (size_t size = source.read(block); size > 0; size = source.read(block)) text.append(block.data(), size);
+  if (!text::valid_utf8(text)) fail_file("[score] '{}' is not UTF-8 text", path.empty() ? "standard input" : path);
+  return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
+}
+
+// What a language model is to score, lines or all in one, and with --ids where each begins.
+struct Texts {
+  std::vector<std::string> texts, places;
+};
+Texts read_texts(const Options& o) {
+  if (o.whole && !o.ids) return {{read_whole(o.input)}, {}};
+  Texts read;
+  TextLines lines(o.input);
+  for (std::string line; lines.next(line, true) == decode::Input::kReady;) {
+    if (o.whole && !read.texts.empty()) {
+      read.texts[0] += ' ' + line;
+      continue;
+    }
+    read.texts.push_back(line);
+    read.places.push_back(lines.place());
+  }
+  return read;
+}
+
+std::vector<tasks::Score> scores_of(const Options& o, const Texts& read) {
+  const tasks::TextScoreConfig config{.stride = o.stride, .with_end = o.with_end};
+  if (!o.ids) return tasks::score_texts(tasks::Generator::open(o.model), read.texts, config);
+  const models::Decoder model = models::load_decoder(o.model, {.for_running = true});
+  std::vector<std::vector<int32_t>> ids;
+  for (size_t i = 0; i < read.texts.size(); ++i) {
+    ids.push_back(parse_ids("[score] " + read.places[i], read.texts[i], model.config.vocabulary));
+  }
+  return tasks::score_sequences(model, ids, config);
+}
+
+nlohmann::json to_json(const tasks::Score& s) {
+  return {{"log_probability", s.log_probability}, {"tokens", s.tokens}, {"perplexity", s.perplexity()}};
+}
+
+void run_pairs(const Options& o, const Common& common) {
   const Pairs pairs = read_pairs(o);
   TextOutput out(o.output);
-  for (const tasks::PairScore& s : scores_of(o, pairs)) {
-    const double by_token = s.log_probability / static_cast<double>(s.tokens);
-    if (common.json) {
-      out.write(nlohmann::json{
-                    {"log_probability", s.log_probability}, {"tokens", s.tokens}, {"perplexity", std::exp(-by_token)}}
-                    .dump() +
-                "\n");
-    } else {
-      out.write(fmt::format("{:.6f}\t{:.6f}\n", s.log_probability, by_token));
-    }
+  for (const tasks::Score& s : scores_of(o, pairs)) {
+    out.write(common.json ? to_json(s).dump() + "\n"
+                          : fmt::format("{:.6f}\t{:.6f}\n", s.log_probability, s.by_token()));
   }
   out.finish();
+}
+
+void run_texts(const Options& o, const Common& common) {
+  const Texts texts = read_texts(o);
+  TextOutput out(o.output);
+  size_t at = 0;
+  for (const tasks::Score& s : scores_of(o, texts)) {
+    nlohmann::json j = to_json(s);
+    const double bytes = static_cast<double>(texts.texts[at++].size());
+    if (!o.ids && bytes > 0) j["bits_per_byte"] = -s.log_probability / (std::numbers::ln2 * bytes);
+    out.write(common.json
+                  ? j.dump() + "\n"
+                  : fmt::format("{:.6f}\t{:.6f}\t{:.6f}\n", s.log_probability, s.by_token(), s.perplexity()));
+  }
+  out.finish();
+}
+
+void run(const CLI::App* app, const Options& o, const Common& common) {
+  const bool translator = models::read_config(o.model).family == models::Family::kEncoderDecoder;
+  for (const char* flag : {"--whole", "--stride", "--with-end"}) {
+    if (translator && given(app, flag)) fail("[score] {} is for language models: '{}' is a translator", flag, o.model);
+  }
+  for (const char* flag : {"--src", "--tgt"}) {
+    if (!translator && given(app, flag)) fail("[score] {} is for translators: '{}' is none", flag, o.model);
+  }
+  if (o.ids && o.with_end) fail("[score] --with-end with --ids: ids are scored as they are");
+  translator ? run_pairs(o, common) : run_texts(o, common);
 }
 
 }  // namespace
 
 void add_score(CLI::App& parent, const Common& common) {
-  CLI::App* app = add_command(parent, "score", "log-probabilities of given translations, in all and by token",
-                              "heed score MODEL --src in.txt --tgt out.txt");
+  CLI::App* app = add_command(parent, "score", "log-probabilities of given translations or texts, in all and by token",
+                              "heed score MODEL --src in.txt --tgt out.txt\n"
+                              "  heed score MODEL --whole --input book.txt");
   const auto o = std::make_shared<Options>();
   add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
   add_text(app, "--src", o->src, "source sentences; without --src and --tgt, lines of source<TAB>translation are read",
@@ -89,7 +157,11 @@ void add_score(CLI::App& parent, const Common& common) {
   add_text(app, "--input", o->input, "a file to read, .gz too; standard input without it", "F");
   add_text(app, "--output", o->output, "a file to write; standard output without it", "F");
   add_flag(app, "--ids", o->ids, "lines of token ids; no tokenizer is needed");
-  on_run(app, [o, &common] { run(*o, common); });
+  add_flag(app, "--whole", o->whole, "of a language model: the whole file is one text, not each line");
+  add_whole(app, "--stride", o->stride, {1, INT64_MAX},
+            "of a language model: tokens from one window of a long text to the next; half of its context without it");
+  add_flag(app, "--with-end", o->with_end, "of a language model: count the token that ends a text, as training does");
+  on_run(app, [app, o, &common] { run(app, *o, common); });
 }
 
 }  // namespace heed::cli

@@ -15,9 +15,7 @@ void SearchConfig::check() const {
     fail("[search] length penalty {}: expected 0 to 10", length_penalty);
   }
   if (max_length < 0) fail("[search] a length of {}: expected at least 1", max_length);
-  if (!(temperature > 0)) fail("[search] temperature {}: expected more than 0", temperature);
-  if (!(top_p > 0 && top_p <= 1)) fail("[search] top-p {}: expected more than 0, at most 1", top_p);
-  if (top_k < 0) fail("[search] top-k {}: expected at least 0", top_k);
+  sampling.check();
   if (sample && beam != 1) fail("[search] sampling with a beam of {}: expected 1", beam);
 }
 
@@ -58,7 +56,7 @@ std::vector<Continuation> BeamSearch::advance(std::span<const Candidates> of_eac
     const Choice& choice = choices[rank];
     Hypothesis hypothesis = live_[static_cast<size_t>(choice.next.parent)];
     hypothesis.log_probability = choice.log_probability;
-    if (choice.next.token == eos_) {
+    if (std::find(ends_.begin(), ends_.end(), choice.next.token) != ends_.end()) {
       // An end that is not among the best ways to go on is no end yet.
       if (static_cast<int64_t>(rank) < config_.beam) end(std::move(hypothesis), true);
       if (config_.beam == 1) break;
@@ -74,10 +72,14 @@ std::vector<Continuation> BeamSearch::advance(std::span<const Candidates> of_eac
   return {};
 }
 
-// Whether nothing better can come; keeps the best of what ended.
-bool BeamSearch::settled() {
+void BeamSearch::sort_ended() {
   std::stable_sort(ended_.begin(), ended_.end(),
                    [](const Hypothesis& a, const Hypothesis& b) { return a.score > b.score; });
+}
+
+// Whether nothing better can come; keeps the best of what ended.
+bool BeamSearch::settled() {
+  sort_ended();
   const size_t enough = static_cast<size_t>(config_.beam);
   if (ended_.size() > enough) ended_.resize(enough);
   const int64_t length = live_.empty() ? 0 : static_cast<int64_t>(live_[0].ids.size());
@@ -89,9 +91,10 @@ void BeamSearch::finish() {
   done_ = true;
   // Where fewer ended than are asked for: those that the limit stopped.
   for (Hypothesis& hypothesis : live_) {
-    if (static_cast<int64_t>(ended_.size()) < config_.nbest) end(std::move(hypothesis), false);
+    if (config_.may_go_on || static_cast<int64_t>(ended_.size()) < config_.nbest) end(std::move(hypothesis), false);
   }
   live_.clear();
+  if (config_.may_go_on) sort_ended();
 }
 
 std::vector<Hypothesis> BeamSearch::best() const {

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
+
+#include "heed/decode/sampling.h"
 
 namespace heed::decode {
 
@@ -12,11 +15,11 @@ struct SearchConfig {
   int64_t nbest = 1;          // given back, at most beam
   double length_penalty = 1;  // score = log p / length^penalty; 0 does not mind short ones
   int64_t max_length = 0;     // tokens out; 0: by the length of the source
+  // What the limit stopped is as good as what ended, by its score: a text may go on, a translation should end.
+  bool may_go_on = false;
   // Sampling instead of a search: the beam is 1 then.
   bool sample = false;
-  double temperature = 1, top_p = 1;
-  int64_t top_k = 0;  // 0: all
-  uint64_t seed = 1;
+  SamplingConfig sampling = {};
 
   int64_t limit(int64_t source_tokens) const { return max_length > 0 ? max_length : 3 * source_tokens + 30; }
   void check() const;
@@ -44,24 +47,28 @@ struct Continuation {
 // The search for one sentence. Starts with one empty hypothesis.
 class BeamSearch {
  public:
-  BeamSearch(const SearchConfig& config, int64_t limit, int32_t eos) : config_(config), limit_(limit), eos_(eos) {}
+  // Any of the ids `ends` is an end.
+  BeamSearch(const SearchConfig& config, int64_t limit, std::vector<int32_t> ends)
+      : config_(config), limit_(limit), ends_(std::move(ends)) {}
 
   // Candidates of each live hypothesis, in order.
   std::vector<Continuation> advance(std::span<const Candidates> of_each);
   // Among so many, enough are not eos.
   static int64_t wanted_candidates(const SearchConfig& config) { return 2 * config.beam; }
   bool done() const { return done_; }
+  const std::vector<Hypothesis>& live() const { return live_; }
   std::vector<Hypothesis> best() const;  // the best first, nbest at most; when done at least one
 
  private:
   double score(double log_probability, int64_t length) const;
   void end(Hypothesis hypothesis, bool with_eos);
+  void sort_ended();
   bool settled();
   void finish();
 
   SearchConfig config_;
   int64_t limit_;
-  int32_t eos_;
+  std::vector<int32_t> ends_;
   std::vector<Hypothesis> live_{1}, ended_;
   bool done_ = false;
 };

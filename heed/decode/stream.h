@@ -1,9 +1,9 @@
-// A stream of sentences through one running batch: answers come in the order of the requests, while the rest is still
-// being read.
+// A stream of sentences through one running batch of a translator; see ordered_stream.h.
 #pragma once
 
 #include <functional>
 
+#include "heed/decode/ordered_stream.h"
 #include "heed/decode/translation.h"
 
 namespace heed::decode {
@@ -14,8 +14,6 @@ struct StreamConfig {
   int64_t window = 1024;        // sentences read ahead, of which the longest run first
   int64_t known_ids = 0;        // a tokenizer's: ids from this on are never said; 0: all of the model's are
 };
-
-enum class Input { kReady, kNotYet, kEnd };
 
 // next(request, wait): the next one, numbered 0, 1, 2, ...; kNotYet only where it may not wait. An empty source is
 // answered with an empty hypothesis. give(answer) is called in the order of numbers and, within one, of samples.

@@ -1,7 +1,6 @@
 #include "heed/decode/translation.h"
 
 #include <algorithm>
-#include <iterator>
 #include <limits>
 
 #include "heed/base/error.h"
@@ -9,38 +8,13 @@
 #include "heed/kernels/top_k.h"
 
 namespace heed::decode {
-namespace {
-
-using Rows = std::vector<int32_t>;
-
-int64_t key_width(const models::EncoderDecoder& model) {
-  return model.config.decoder.key_heads() * model.config.decoder.head_size();
-}
-
-void append(Rows& to, const Rows& from) { to.insert(to.end(), from.begin(), from.end()); }
-
-// The rows of all hypotheses, each once, in order.
-Rows rows_of(const std::vector<Rows>& hypotheses) {
-  Rows all;
-  for (const Rows& rows : hypotheses) append(all, rows);
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
-}
-
-}  // namespace
-
-int64_t longest_sequence(const nn::StackConfig& stack) {
-  const bool ends = stack.positions.kind == nn::PositionKind::kLearned;
-  return ends ? stack.positions.max_length : std::numeric_limits<int64_t>::max();
-}
 
 Translation::Translation(const models::EncoderDecoder& model, const SearchConfig& config, const DecodeIds& ids)
     : model_(model),
       config_(config),
       ids_(ids),
-      self_(model.config.decoder.layers, key_width(model)),
-      cross_(model.config.decoder.layers, key_width(model)) {
+      self_(pool_for(model.config.decoder)),
+      cross_(pool_for(model.config.decoder)) {
   config_.check();
 }
 
@@ -75,45 +49,28 @@ void Translation::join(const std::vector<Request>& requests) {
     append(start, request.prefix);
     const int64_t longest = std::min(config_.limit(tokens), longest_sequence(model_.config.decoder));
     const int64_t limit = std::max<int64_t>(1, longest - static_cast<int64_t>(request.prefix.size()));
-    running_.push_back({request, BeamSearch(config_, limit, ids_.eos), {row, row + tokens}, {{}}, {start}});
+    running_.push_back({request, BeamSearch(config_, limit, {ids_.eos}), {row, row + tokens}, {{}}, {start}});
     row += tokens;
   }
 }
 
 // Rows are taken and listed hypothesis by hypothesis; those of a sentence stand together and look at one memory.
 Tensor Translation::next_logits() {
-  models::TokenBatch tokens;
-  std::vector<int64_t> lengths, positions, seen, queries, memories;
-  Rows self_rows, cross_rows, last;
-  for (const Running& r : running_) {
-    for (const Rows& next : r.next) append(tokens.ids, next);
-  }
-  nn::CacheRows self, cross;
-  self.added = self_.take(static_cast<int64_t>(tokens.ids.size()));
-  auto row = self.added.begin();
+  StepRows step(self_);
+  std::vector<int64_t> queries, memories;
+  Rows cross_rows;
   for (Running& r : running_) {
-    const auto first = row;
-    for (size_t h = 0; h < r.next.size(); ++h) {
-      const int64_t n = static_cast<int64_t>(r.next[h].size());
-      lengths.push_back(n);
-      positions.push_back(static_cast<int64_t>(r.past[h].size()));
-      r.past[h].insert(r.past[h].end(), row, row + n);
-      row += n;
-      append(self_rows, r.past[h]);
-      seen.push_back(static_cast<int64_t>(r.past[h].size()));
-      last.push_back(static_cast<int32_t>(row - self.added.begin()) - 1);
-    }
-    queries.push_back(row - first);
+    const int64_t before = step.tokens();
+    for (size_t h = 0; h < r.next.size(); ++h) step.add(r.past[h], r.next[h]);
+    queries.push_back(step.tokens() - before);
     memories.push_back(static_cast<int64_t>(r.memory.size()));
     append(cross_rows, r.memory);
   }
-  tokens.spans = Spans::from_positions(lengths, positions);
-  self.seen = Spans(seen), cross.seen = Spans(memories);
-  self.where = std::make_shared<const Rows>(std::move(self_rows));
+  nn::CacheRows cross;
+  cross.seen = Spans(memories);
   cross.where = std::make_shared<const Rows>(std::move(cross_rows));
-  const nn::StepCache cache{self_.layers(self), cross_.layers(cross), Spans(queries)};
-  Tensor hidden = model_.next_hidden(tokens, cache, {});  // (T, C)
-  if (static_cast<int64_t>(last.size()) < hidden.rows()) hidden = select_rows(hidden, last);
+  const nn::StepCache cache{step.layers(), cross_.layers(cross), Spans(queries)};
+  const Tensor hidden = step.last_of_each(model_.next_hidden(step.batch(), cache, {}));  // (hypotheses, C)
   return linear(hidden, model_.output);  // (hypotheses, V)
 }
 
@@ -132,11 +89,13 @@ Translation::Choices Translation::choose(const Tensor& logits) const {
   parallel_for(n, 1, [&](int64_t begin, int64_t end) {
     for (int64_t h = begin; h < end; ++h) {
       const Running& r = running_[static_cast<size_t>(h)];  // one hypothesis a sentence
-      const SampleKey key{config_.seed, static_cast<uint32_t>(r.request.number),
+      const SampleKey key{config_.sampling.seed, static_cast<uint32_t>(r.request.number),
                           static_cast<uint32_t>(r.request.sample), static_cast<uint32_t>(r.past[0].size())};
-      const Sampled sampled = sample_token({logits.data() + h * V, static_cast<size_t>(V)}, config_, key);
-      choices.ids[static_cast<size_t>(h)] = sampled.id;
-      choices.log_probs[static_cast<size_t>(h)] = sampled.log_prob;
+      const std::span<float> row(logits.data() + h * V, static_cast<size_t>(V));
+      change_logits(row, config_.sampling, {r.request.prefix, r.search.live()[0].ids});
+      const int32_t id = sample_token(row, config_.sampling, key);
+      choices.ids[static_cast<size_t>(h)] = id;
+      choices.log_probs[static_cast<size_t>(h)] = id < 0 ? 0 : log_probability(row, id);
     }
   });
   return choices;
@@ -167,18 +126,13 @@ std::vector<Answer> Translation::step() {
 }
 
 void Translation::go_on(Running& r, const std::vector<Continuation>& continuations) {
-  const std::vector<Rows> before = std::move(r.past);
-  r.past.clear();
+  std::vector<int64_t> parents;
   r.next.clear();
   for (const Continuation& c : continuations) {
-    r.past.push_back(before[static_cast<size_t>(c.parent)]);
+    parents.push_back(c.parent);
     r.next.push_back({c.token});
   }
-  // Rows that no hypothesis goes on with are free again.
-  const Rows was = rows_of(before), is = rows_of(r.past);
-  Rows unused;
-  std::set_difference(was.begin(), was.end(), is.begin(), is.end(), std::back_inserter(unused));
-  self_.give(unused);
+  r.past = branch_rows(self_, r.past, parents);
 }
 
 }  // namespace heed::decode

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "heed/decode/search.h"
+#include "heed/decode/step_rows.h"
 #include "heed/models/encoder_decoder.h"
 #include "heed/nn/cache.h"
 
@@ -27,9 +28,6 @@ struct DecodeIds {
   std::vector<int32_t> never = {1, 2};
 };
 
-// Tokens that a stack has positions for: a learned table ends.
-int64_t longest_sequence(const nn::StackConfig& stack);
-
 class Translation {
  public:
   Translation(const models::EncoderDecoder& model, const SearchConfig& config, const DecodeIds& ids = {});
@@ -43,8 +41,8 @@ class Translation {
   struct Running {
     Request request;
     BeamSearch search;
-    std::vector<int32_t> memory;             // rows of the source's keys
-    std::vector<std::vector<int32_t>> past;  // of each hypothesis the rows of its own keys
+    Rows memory;                             // rows of the source's keys
+    std::vector<Rows> past;                  // of each hypothesis the rows of its own keys
     std::vector<std::vector<int32_t>> next;  // and the tokens that come next: one, or at the start the prefix
   };
   // The likeliest next tokens, k a hypothesis.

@@ -125,7 +125,7 @@ TEST(Translation, NeighboursAndThreadsChangeNoBit) {
   const int before = num_threads();
   for (const SearchConfig& config :
        {SearchConfig{.beam = 1}, SearchConfig{.beam = 4, .nbest = 4},
-        SearchConfig{.beam = 1, .sample = true, .temperature = 0.8, .top_p = 0.9, .seed = 4}}) {
+        SearchConfig{.beam = 1, .sample = true, .sampling = {.temperature = 0.8, .top_p = 0.9, .seed = 4}}}) {
     const Answers alone = translate(model, config, requests, 1);
     for (const int64_t at_once : {2, 7, 100}) expect_same(alone, translate(model, config, requests, at_once));
     for (const int threads : {1, 3}) {
@@ -214,14 +214,16 @@ TEST(Translation, APrefixIsWhatTheAnswerStartsWith) {
 
 TEST(Translation, ForbiddenTokensAreNeverSaid) {
   const models::EncoderDecoder model = small_model();
-  for (const auto& [key, best] : translate(model, {.beam = 1, .sample = true, .temperature = 5}, sentences(30), 30)) {
+  const SearchConfig config{.beam = 1, .sample = true, .sampling = {.temperature = 5}};
+  for (const auto& [key, best] : translate(model, config, sentences(30), 30)) {
     for (const int32_t id : best.at(0).ids) EXPECT_TRUE(id != 0 && id != 1 && id != 2);
   }
 }
 
 TEST(Translation, IdsThatTheTokenizerLacksAreNeverSaid) {
   const models::EncoderDecoder model = small_model();
-  const StreamConfig config{.search = {.beam = 1, .sample = true, .temperature = 5}, .known_ids = kVocabulary - 40};
+  const StreamConfig config{.search = {.beam = 1, .sample = true, .sampling = {.temperature = 5}},
+                            .known_ids = kVocabulary - 40};
   for (const Answer& answer : translate_all(model, config, sentences(30))) {
     for (const int32_t id : answer.best.at(0).ids) EXPECT_LT(id, kVocabulary - 40);
   }
@@ -264,7 +266,7 @@ TEST(Translation, WithoutNumbersEverySentenceHasAnAnswer) {
 }
 
 TEST(BeamSearch, OneHypothesisWithoutNumbersLeavesTheOthers) {
-  BeamSearch search({.beam = 2, .nbest = 2}, 10, 0);
+  BeamSearch search({.beam = 2, .nbest = 2}, 10, {0});
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const std::vector<int32_t> first{5, 6}, second{7, 8, 3, 4};
   const std::vector<float> p{-0.5f, -1.0f}, q{nan, nan, -1.0f, -2.0f};
@@ -282,7 +284,7 @@ TEST(Translation, RefusesWhatMakesNoSense) {
   const models::EncoderDecoder model = small_model();
   EXPECT_THROW(Translation(model, {.beam = 0}), Error);
   EXPECT_THROW(Translation(model, {.beam = 2, .nbest = 3}), Error);
-  EXPECT_THROW(Translation(model, {.temperature = 0}), Error);
+  EXPECT_THROW(Translation(model, {.sampling = {.temperature = -1}}), Error);
   EXPECT_THROW(Translation(model, {.length_penalty = -1}), Error);
   EXPECT_THROW(Translation(model, {}).join({{.number = 4, .source = {}}}), Error);
 }

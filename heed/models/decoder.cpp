@@ -23,6 +23,11 @@ Tensor Decoder::hidden(const TokenBatch& batch, const nn::Context& context) cons
   return stack.forward({.x = x, .spans = batch.spans, .causal = true}, context);
 }
 
+Tensor Decoder::next_hidden(const TokenBatch& tokens, const nn::StepCache& cache, const nn::Context& context) const {
+  const Tensor x = token_embedding(tokens, stack.positions, context);
+  return stack.forward({.x = x, .spans = tokens.spans, .causal = true, .cache = &cache}, context);
+}
+
 Tensor Decoder::logits(const TokenBatch& batch, const nn::Context& context) const {
   return linear(hidden(batch, context), output);
 }

@@ -14,6 +14,8 @@ class Decoder {
   explicit Decoder(const ModelConfig& config, std::optional<uint64_t> seed = 1);
 
   Tensor hidden(const TokenBatch& batch, const nn::Context& context) const;  // (T, C)
+  // Generating: the next tokens of sequences whose earlier ones the cache remembers. (new tokens, C)
+  Tensor next_hidden(const TokenBatch& tokens, const nn::StepCache& cache, const nn::Context& context) const;
   Tensor logits(const TokenBatch& batch, const nn::Context& context) const;  // (T, V)
   LossResult loss(const TokenBatch& batch, std::span<const int32_t> labels, const LossArgs& args,
                   const nn::Context& context) const;

@@ -28,7 +28,18 @@ std::vector<int32_t> CachePool::take(int64_t rows) {
   if (static_cast<int64_t>(free_.size()) < rows) grow(std::max(2 * capacity_, capacity_ + rows));
   std::vector<int32_t> taken(free_.rbegin(), free_.rbegin() + rows);
   free_.resize(free_.size() - static_cast<size_t>(rows));
+  for (const int32_t row : taken) holders_[static_cast<size_t>(row)] = 1;
   return taken;
+}
+
+void CachePool::share(std::span<const int32_t> rows) {
+  for (const int32_t row : rows) ++holders_[static_cast<size_t>(row)];
+}
+
+void CachePool::give(std::span<const int32_t> rows) {
+  for (const int32_t row : rows) {
+    if (--holders_[static_cast<size_t>(row)] == 0) free_.push_back(row);
+  }
 }
 
 void CachePool::grow(int64_t capacity) {
@@ -43,6 +54,7 @@ void CachePool::grow(int64_t capacity) {
   std::vector<int32_t> fresh;
   for (int64_t row = capacity - 1; row >= capacity_; --row) fresh.push_back(static_cast<int32_t>(row));
   free_.insert(free_.begin(), fresh.begin(), fresh.end());
+  holders_.resize(static_cast<size_t>(capacity));
   capacity_ = capacity;
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "heed/tensor/ops.h"
@@ -29,12 +30,13 @@ struct StepCache {
   Spans cross_queries;                  // the step's tokens by the memory that they look at
 };
 
-// The pools and which of their rows are free.
+// The pools and which of their rows are free. A row is free when all who hold it gave it back.
 class CachePool {
  public:
   CachePool(int64_t layers, int64_t width) : width_(width), keys_(static_cast<size_t>(layers)), values_(keys_) {}
-  std::vector<int32_t> take(int64_t rows);  // grows where none are free
-  void give(const std::vector<int32_t>& rows) { free_.insert(free_.end(), rows.begin(), rows.end()); }
+  std::vector<int32_t> take(int64_t rows);     // grows where none are free
+  void share(std::span<const int32_t> rows);  // one more holds them
+  void give(std::span<const int32_t> rows);
   std::vector<LayerCache> layers(const CacheRows& rows) const;
   int64_t capacity() const { return capacity_; }
   int64_t used() const { return capacity_ - static_cast<int64_t>(free_.size()); }
@@ -45,6 +47,7 @@ class CachePool {
   int64_t width_, capacity_ = 0;
   std::vector<Tensor> keys_, values_;  // one a layer
   std::vector<int32_t> free_;          // the next one last
+  std::vector<int32_t> holders_;       // of each row
 };
 
 }  // namespace heed::nn

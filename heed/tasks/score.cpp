@@ -8,9 +8,9 @@ namespace heed::tasks {
 namespace {
 
 // Pairs until a batch is full, then all of them at once.
-class Scorer {
+class PairScorer {
  public:
-  Scorer(const models::EncoderDecoder& model, int64_t batch_tokens) : model_(model), most_(batch_tokens) {}
+  PairScorer(const models::EncoderDecoder& model, int64_t batch_tokens) : model_(model), most_(batch_tokens) {}
 
   void add(std::vector<int32_t> source, std::vector<int32_t> target) {
     const models::TokenIds& ids = model_.config.tokens;
@@ -34,7 +34,7 @@ class Scorer {
     const LossResult result = model_.loss(batch_, {.keep_rows = true}, {});
     size_t row = 0;
     for (const int64_t length : target_lengths_) {
-      PairScore score{0, length};
+      Score score{0, length};
       for (int64_t i = 0; i < length; ++i) score.log_probability -= double{result.row_nll[row++]};
       scores_.push_back(score);
     }
@@ -43,7 +43,7 @@ class Scorer {
     tokens_ = 0;
   }
 
-  std::vector<PairScore> scores() {
+  std::vector<Score> scores() {
     flush();
     return std::move(scores_);
   }
@@ -61,24 +61,106 @@ class Scorer {
   int64_t most_, tokens_ = 0;
   models::PairBatch batch_;
   std::vector<int64_t> source_lengths_, target_lengths_;
-  std::vector<PairScore> scores_;
+  std::vector<Score> scores_;
+};
+
+// Windows of texts until a batch is full, then all of them at once.
+class WindowScorer {
+ public:
+  WindowScorer(const models::Decoder& model, const TextScoreConfig& config)
+      : model_(model), config_(config), context_(decode::context_length(model.config)) {
+    if (config_.stride == 0) config_.stride = std::max<int64_t>(1, context_ / 2);
+    if (config_.stride < 1 || config_.stride > context_) {
+      fail("[score] a stride of {}: expected 1 to {}, the context of the model", config_.stride, context_);
+    }
+  }
+
+  void add(const std::vector<int32_t>& ids) {
+    scores_.emplace_back();
+    const int64_t steps = static_cast<int64_t>(ids.size()) - 1;  // from a token to the next
+    int64_t counted = 0;
+    for (int64_t begin = 0; counted < steps; begin += config_.stride) {
+      const int64_t end = std::min(steps, begin + context_);
+      add_window(ids, begin, end, counted);
+      counted = end;
+    }
+  }
+
+  std::vector<Score> scores() {
+    flush();
+    return std::move(scores_);
+  }
+
+ private:
+  void add_window(const std::vector<int32_t>& ids, int64_t begin, int64_t end, int64_t counted) {
+    if (static_cast<int64_t>(batch_.ids.size()) + end - begin > config_.batch_tokens) flush();
+    batch_.ids.insert(batch_.ids.end(), ids.begin() + begin, ids.begin() + end);
+    for (int64_t t = begin; t < end; ++t) labels_.push_back(t < counted ? -1 : ids[static_cast<size_t>(t) + 1]);
+    text_of_row_.resize(batch_.ids.size(), scores_.size() - 1);
+    lengths_.push_back(end - begin);
+  }
+
+  void flush() {
+    if (lengths_.empty()) return;
+    const NoGrad no_grad;
+    batch_.spans = Spans(lengths_);
+    const LossResult result = model_.loss(batch_, labels_, {.keep_rows = true}, {});
+    for (size_t row = 0; row < labels_.size(); ++row) {
+      if (labels_[row] < 0) continue;
+      Score& score = scores_[text_of_row_[row]];
+      score.log_probability -= double{result.row_nll[row]};
+      ++score.tokens;
+    }
+    batch_ = {};
+    labels_.clear(), lengths_.clear(), text_of_row_.clear();
+  }
+
+  const models::Decoder& model_;
+  TextScoreConfig config_;
+  int64_t context_;
+  models::TokenBatch batch_;
+  std::vector<int32_t> labels_;  // -1: counted before
+  std::vector<int64_t> lengths_;
+  std::vector<size_t> text_of_row_;
+  std::vector<Score> scores_;
 };
 
 }  // namespace
 
-std::vector<PairScore> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs,
+std::vector<Score> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs,
                                    int64_t batch_tokens) {
-  Scorer scorer(translator.model, batch_tokens);
+  PairScorer scorer(translator.model, batch_tokens);
   for (const TextPair& pair : pairs) {
     scorer.add(translator.tokenizers.source->encode(pair.source), translator.tokenizers.target->encode(pair.target));
   }
   return scorer.scores();
 }
 
-std::vector<PairScore> score_ids(const models::EncoderDecoder& model, const std::vector<decode::IdPair>& pairs,
+std::vector<Score> score_ids(const models::EncoderDecoder& model, const std::vector<decode::IdPair>& pairs,
                                  int64_t batch_tokens) {
-  Scorer scorer(model, batch_tokens);
+  PairScorer scorer(model, batch_tokens);
   for (const decode::IdPair& pair : pairs) scorer.add(pair.source, pair.target);
+  return scorer.scores();
+}
+
+std::vector<Score> score_texts(const GeneratorView& generator, const std::vector<std::string>& texts,
+                               const TextScoreConfig& config) {
+  WindowScorer scorer(generator.model, config);
+  const models::TokenIds& special = generator.model.config.tokens;
+  const int32_t start = special.start >= 0 ? special.start : special.eos;
+  for (const std::string& text : texts) {
+    std::vector<int32_t> ids = generator.encode(text);
+    if (start >= 0 && generator.tokenizer->special().bos < 0) ids.insert(ids.begin(), start);
+    if (config.with_end && special.eos >= 0) ids.push_back(special.eos);
+    scorer.add(ids);
+  }
+  return scorer.scores();
+}
+
+std::vector<Score> score_sequences(const models::Decoder& model, const std::vector<std::vector<int32_t>>& sequences,
+                                   const TextScoreConfig& config) {
+  WindowScorer scorer(model, config);
+  for (const std::vector<int32_t>& ids : sequences) scorer.add(ids);
   return scorer.scores();
 }
 

@@ -1,23 +1,43 @@
-// How likely a model finds given translations.
+// How likely a model finds given translations, or a language model given texts.
 #pragma once
 
+#include <cmath>
+
 #include "heed/decode/alignment.h"
+#include "heed/tasks/generator.h"
 #include "heed/tasks/translator.h"
 
 namespace heed::tasks {
 
-struct PairScore {
-  double log_probability = 0;  // of all tokens and the end
-  int64_t tokens = 0;          // with the end
+struct Score {
+  double log_probability = 0;  // of all tokens, of a translation with the end
+  int64_t tokens = 0;          // that it is the sum of
+  double by_token() const { return tokens == 0 ? 0 : log_probability / static_cast<double>(tokens); }
+  double perplexity() const { return std::exp(-by_token()); }
 };
 struct TextPair {
   std::string source, target;
 };
 // In the order of the pairs; the same bits whatever stands beside a pair.
-std::vector<PairScore> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs,
+std::vector<Score> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs,
                                    int64_t batch_tokens = 4096);
 // The same for ids, without eos.
-std::vector<PairScore> score_ids(const models::EncoderDecoder& model, const std::vector<decode::IdPair>& pairs,
+std::vector<Score> score_ids(const models::EncoderDecoder& model, const std::vector<decode::IdPair>& pairs,
                                  int64_t batch_tokens = 4096);
+
+struct TextScoreConfig {
+  // A text longer than the context is read in windows of it. Each begins so many tokens after the one before, and counts
+  // the tokens that are new in it; 0: half of the context, so that each token has at least that much before it.
+  int64_t stride = 0;
+  int64_t batch_tokens = 4096;
+  bool with_end = false;
+};
+// Every token of each text, behind the model's start; with_end: the end too, as training counts it. A model without start
+// and end says nothing of the first token: it does not count.
+std::vector<Score> score_texts(const GeneratorView& generator, const std::vector<std::string>& texts,
+                               const TextScoreConfig& config = {});
+// Every id but the first, which nothing comes before.
+std::vector<Score> score_sequences(const models::Decoder& model, const std::vector<std::vector<int32_t>>& sequences,
+                                   const TextScoreConfig& config = {});
 
 }  // namespace heed::tasks

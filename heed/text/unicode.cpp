@@ -6,6 +6,7 @@
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 
@@ -62,6 +63,15 @@ size_t last_start(std::string_view text) {
 }
 
 }  // namespace
+
+size_t unfinished_bytes(std::string_view text) {
+  for (size_t n = std::min<size_t>(3, text.size()); n > 0; --n) {
+    const std::string_view end = text.substr(text.size() - n);
+    const size_t length = lead_of(static_cast<uint8_t>(end[0])).length;
+    if (length > n && decode_first(end).bytes == n) return n;
+  }
+  return 0;
+}
 
 bool valid_utf8(std::string_view text) {
   while (!text.empty()) {

@@ -11,6 +11,8 @@ namespace heed::text {
 bool valid_utf8(std::string_view text);
 // Every piece that is not UTF-8 becomes one U+FFFD, as browsers and Python do it.
 std::string replace_invalid(std::string_view text);
+// Bytes at the end that are the start of a character and not yet the whole of it.
+size_t unfinished_bytes(std::string_view text);
 
 std::u32string to_code_points(std::string_view text);  // invalid pieces as U+FFFD
 void append_utf8(std::string& text, char32_t c);

@@ -64,5 +64,26 @@ TEST(Unicode, KnowsCategories) {
   EXPECT_TRUE(is_number(U'7') && is_number(U'½') && is_number(U'Ⅷ') && !is_number(U'a'));
 }
 
+// Bytes one by one: what is not held back any more is what the whole would be.
+TEST(Unicode, UnfinishedCharactersAreHeldBack) {
+  const std::string kinds[] = {"a",        "\xC3\xA9", "\xEA\xB3\xA0", "\xF0\x9F\x98\x80", "\xFF",
+                               "\xE2\x82", "\xED\xA0\x80", "\xF4\x90", "\x80"};
+  for (size_t a = 0; a < std::size(kinds); ++a) {
+    for (size_t b = 0; b < std::size(kinds); ++b) {
+      const std::string text = kinds[a] + kinds[b] + kinds[(a + 2 * b) % std::size(kinds)];
+      std::string held, given;
+      for (const char c : text) {
+        held += c;
+        const size_t ready = held.size() - unfinished_bytes(held);
+        given += replace_invalid(held.substr(0, ready));
+        held.erase(0, ready);
+        EXPECT_LE(held.size(), 3u);
+      }
+      EXPECT_EQ(given + replace_invalid(held), replace_invalid(text));
+      EXPECT_EQ(unfinished_bytes(replace_invalid(text)), 0u);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace heed::text

@@ -1,0 +1,144 @@
+// heed bench generate: tokens a second of prompts and of new text, and how near that is to a pure read of the weights.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.h"
+#include "heed/base/random.h"
+#include "heed/base/threads.h"
+#include "heed/cli/arguments.h"
+#include "heed/cli/bench.h"
+#include "heed/cli/measure.h"
+#include "heed/decode/generation.h"
+#include "heed/models/directory.h"
+
+namespace heed::cli {
+namespace {
+
+struct Options {
+  std::string preset = "gpt2", model, precision = "f32";
+  int64_t batch = 1, prompt = 256, tokens = 64;
+  double seconds = 5;
+};
+
+models::Decoder model_of(const Options& o) {
+  if (!o.model.empty()) return models::load_decoder(o.model, {.for_running = true});
+  models::ModelConfig config = models::preset(o.preset);
+  config.decoder.weights_in_out = true;
+  return models::Decoder(config, 1);
+}
+
+// What one token reads: all but tables that rows are taken of.
+int64_t weight_bytes(const models::Decoder& model) {
+  const models::ModelConfig& c = model.config;
+  int64_t rows = c.tie_embeddings ? 0 : c.vocabulary;
+  if (c.decoder.positions.kind == nn::PositionKind::kLearned) rows += c.decoder.positions.max_length;
+  return static_cast<int64_t>(sizeof(float)) * (model.parameters.arena_size() - rows * c.decoder.d_model);
+}
+
+// Bytes a second that all threads read together: the wall for one sequence.
+double read_speed(const models::Decoder& model) {
+  const auto* words = reinterpret_cast<const uint64_t*>(model.parameters.values());
+  const int64_t n = model.parameters.arena_size() / 2;
+  std::atomic<uint64_t> total{0};  // so that the sum is needed
+  const double before = now_seconds();
+  parallel_for(n, 1 << 17, [&](int64_t begin, int64_t end) {
+    uint64_t sum = 0;
+    for (int64_t i = begin; i < end; ++i) sum += words[i];
+    total += sum;
+  });
+  return 8.0 * static_cast<double>(n) / (now_seconds() - before);
+}
+
+std::vector<decode::GenerationRequest> requests_of(const Options& o, int64_t vocabulary) {
+  Random random(1);
+  std::vector<decode::GenerationRequest> requests;
+  for (int64_t i = 0; i < o.batch; ++i) {
+    decode::GenerationRequest& r = requests.emplace_back();
+    r.number = i;
+    r.settings.sampling.temperature = 0;
+    r.settings.max_tokens = o.tokens;
+    for (int64_t t = 0; t < o.prompt; ++t) {
+      r.prompt.push_back(static_cast<int32_t>(random.below(static_cast<uint64_t>(vocabulary))));
+    }
+  }
+  return requests;
+}
+
+struct Seconds {
+  std::vector<double> prompt, tokens, bytes;  // of reading, bytes a second
+};
+
+// One round: all prompts until each has its first token, then the others.
+void measure_round(const models::Decoder& model, const Options& o,
+                   const std::vector<decode::GenerationRequest>& requests, Seconds& seconds) {
+  decode::Generation generation(model, {}, {.kept_rows = 0});  // no end: every sequence gets all its tokens
+  generation.join(requests);
+  int64_t begun = 0;
+  const double start = now_seconds();
+  const auto count = [&](const decode::GenerationRequest&, const decode::GeneratedToken&) { return ++begun, true; };
+  while (begun < o.batch) generation.step(count);
+  const double first = now_seconds();
+  const int64_t said = begun;
+  while (generation.sequences() > 0) generation.step(count);
+  seconds.prompt.push_back((first - start) / static_cast<double>(o.batch * o.prompt));
+  seconds.tokens.push_back((now_seconds() - first) / static_cast<double>(std::max<int64_t>(1, begun - said)));
+  seconds.bytes.push_back(read_speed(model));
+}
+
+nlohmann::json speeds(const std::vector<double>& seconds) {
+  return {{"best", 1 / *std::min_element(seconds.begin(), seconds.end())}, {"median", 1 / median(seconds)}};
+}
+
+}  // namespace
+
+void add_bench_generate(CLI::App& bench, const Common& common) {
+  CLI::App* app = add_command(bench, "generate", "tokens a second of a language model",
+                              "heed bench generate --preset gpt2 --batch 16 --json");
+  const auto o = std::make_shared<Options>();
+  add_choice(app, "--preset", o->preset, {"gpt2", "llama", "chargpt"}, "gpt2 without it");
+  add_text(app, "--model", o->model, "a model directory instead", "MODEL");
+  add_choice(app, "--precision", o->precision, {"f32"}, "of the weights; f32 without it");
+  add_whole(app, "--batch", o->batch, {1, 4096}, "sequences at once; 1 without it");
+  add_whole(app, "--prompt", o->prompt, {1, 1 << 20}, "tokens of each prompt; 256 without it");
+  add_whole(app, "--tokens", o->tokens, {2, 1 << 20}, "new tokens of each; 64 without it");
+  add_number(app, "--seconds", o->seconds, {0.1, 3600}, "how long to measure; 5 without it");
+  on_run(app, [o, &common] {
+    const models::Decoder model = model_of(*o);
+    const int64_t context = decode::context_length(model.config);
+    if (o->prompt + o->tokens > context) {
+      fail("[bench generate] {} + {} tokens: the context of the model is {}", o->prompt, o->tokens, context);
+    }
+    const std::vector<decode::GenerationRequest> requests = requests_of(*o, model.config.vocabulary);
+    Seconds warm_up, seconds;
+    const double start = now_seconds();
+    measure_round(model, *o, requests, warm_up);
+    while (seconds.tokens.size() < 3 || now_seconds() - start < o->seconds) measure_round(model, *o, requests, seconds);
+    const double read = *std::max_element(seconds.bytes.begin(), seconds.bytes.end()),
+                 bytes = static_cast<double>(weight_bytes(model));
+    const nlohmann::json prompt = speeds(seconds.prompt), tokens = speeds(seconds.tokens);
+    // Of one sequence; more share each read.
+    const double share = tokens["best"].get<double>() / static_cast<double>(o->batch) * bytes / read;
+    const nlohmann::json j{{"bench", "generate"},
+                           {"preset", o->model.empty() ? o->preset : o->model},
+                           {"precision", o->precision},
+                           {"batch", o->batch},
+                           {"prompt", o->prompt},
+                           {"tokens", o->tokens},
+                           {"threads", num_threads()},
+                           {"prompt_tokens_per_second", prompt},
+                           {"tokens_per_second", tokens},
+                           {"weight_bytes", bytes},
+                           {"read_bytes_per_second", read},
+                           {"share_of_read", share}};
+    print(common.json ? j.dump() + "\n"
+                      : fmt::format("{} at once: prompts {:.0f} tokens/s, text {:.1f} tokens/s, {:.0f} % of what "
+                                    "a pure read of the weights at {:.1f} GB/s allows\n",
+                                    o->batch, prompt["best"].get<double>(), tokens["best"].get<double>(), 100 * share,
+                                    1e-9 * read));
+  });
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,226 @@
+#include "heed/tasks/generator.h"
+
+#include <chrono>
+#include <deque>
+#include <map>
+#include <utility>
+
+#include "heed/base/error.h"
+#include "heed/models/directory.h"
+#include "heed/tasks/text_stream.h"
+
+namespace heed::tasks {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+  return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+// The bytes of tokens one after the other. A tokenizer that writes a blank before every word leaves out the one at the
+// start of a text.
+class Speaker {
+ public:
+  Speaker(const text::Tokenizer* tokenizer, bool at_start) : tokenizer_(tokenizer), at_start_(at_start) {}
+
+  std::string bytes(int32_t id) {
+    if (!tokenizer_) return "";
+    std::string bytes = tokenizer_->bytes(id);
+    if (!at_start_ || bytes.empty()) return bytes;
+    at_start_ = false;
+    const bool shown = tokenizer_->decode(std::span(&id, 1)).starts_with(' ');
+    if (bytes.starts_with(' ') && !shown) bytes.erase(0, 1);
+    return bytes;
+  }
+
+ private:
+  const text::Tokenizer* tokenizer_;
+  bool at_start_;
+};
+
+class PromptStream {
+ public:
+  PromptStream(const GeneratorView& generator, const GenerateConfig& config,
+               const std::function<decode::Input(Prompt&, bool)>& next, const std::function<void(Generated)>& give,
+               const OnText& on_text)
+      : g_(generator),
+        config_(config),
+        next_(next),
+        give_(give),
+        on_text_(on_text),
+        generation_(g_.model, decode::generation_ids(g_.model.config, g_.tokenizer ? g_.tokenizer->size() : 0),
+                    config.limits) {
+    config_.check();
+    config_.settings.sampling.check_ids(g_.model.config.vocabulary);
+  }
+
+  void run() {
+    using Stream = decode::OrderedStream<PromptStream, decode::GenerationRequest, decode::GenerationAnswer>;
+    const Stream::Next next = [this](decode::GenerationRequest& request, bool wait) { return ask(request, wait); };
+    const Stream::Give give = [this](decode::GenerationAnswer answer) { take(std::move(answer)); };
+    Stream(*this, config_.stream, next, give).run();
+  }
+
+  // The work of an ordered stream: prompts in the order in which they came.
+  int64_t running() const { return generation_.sequences(); }
+  void join(std::vector<decode::GenerationRequest> requests) { generation_.join(std::move(requests)); }
+  std::vector<decode::GenerationAnswer> step() {
+    std::vector<decode::GenerationAnswer> answers = generation_.step(
+        [this](const decode::GenerationRequest& r, const decode::GeneratedToken& t) { return hear(r, t); });
+    for (const decode::GenerationAnswer& answer : answers) finish(answer);
+    return answers;
+  }
+  int64_t cost(const decode::GenerationRequest& r) const {
+    return static_cast<int64_t>(r.prompt.size()) + r.settings.max_tokens * r.settings.beam;
+  }
+  static bool comes_first(const decode::GenerationRequest& a, const decode::GenerationRequest& b) {
+    return std::pair(a.number, a.sample) < std::pair(b.number, b.sample);
+  }
+  static bool done_at_once(const decode::GenerationRequest&, const decode::GenerationAnswer&) { return false; }
+
+ private:
+  using Key = std::pair<int64_t, int64_t>;
+  // A text under way.
+  struct Text {
+    Speaker speaker;
+    GrowingText growing;
+    std::string text;
+    Clock::time_point asked;
+    double first = 0, all = 0;
+  };
+
+  std::vector<int32_t> prompt_ids(const Prompt& prompt) const {
+    if (prompt.by_ids && !config_.stops.empty()) fail("[generate] stop strings with ids: ids are no text");
+    std::vector<int32_t> ids = prompt.by_ids ? prompt.ids : g_.encode(prompt.text);
+    const models::TokenIds& special = g_.model.config.tokens;
+    for (const int32_t start : {special.start, special.eos}) {
+      if (ids.empty() && start >= 0) ids.push_back(start);
+    }
+    if (ids.empty()) fail_file("[generate] prompt {} is empty, and the model has no token to start with", prompts_ + 1);
+    return ids;
+  }
+
+  decode::Input ask(decode::GenerationRequest& request, bool wait) {
+    if (pending_.empty()) {
+      Prompt prompt;
+      const decode::Input input = next_(prompt, wait);
+      if (input != decode::Input::kReady) return input;
+      decode::GenerationRequest one{.number = prompts_, .prompt = prompt_ids(prompt), .settings = config_.settings};
+      for (; one.sample < config_.samples; ++one.sample) {
+        texts_.emplace(Key{one.number, one.sample},
+                       Text{{prompt.by_ids ? nullptr : g_.tokenizer, prompt.text.empty()},
+                            GrowingText(config_.stops), {}, Clock::now()});
+        pending_.push_back(one);
+      }
+      asked_.push_back({prompts_++, static_cast<int64_t>(one.prompt.size()), {}});
+    }
+    request = std::move(pending_.front());
+    pending_.pop_front();
+    return decode::Input::kReady;
+  }
+
+  void say(const Key& key, Text& text, const std::string& more) {
+    text.text += more;
+    if (on_text_ && !more.empty()) on_text_(key.first, key.second, more);
+  }
+
+  bool hear(const decode::GenerationRequest& r, const decode::GeneratedToken& token) {
+    const Key key{r.number, r.sample};
+    Text& text = texts_.at(key);
+    if (text.first == 0) text.first = seconds_since(text.asked);
+    say(key, text, text.growing.add(text.speaker.bytes(token.chosen.id)));
+    return !text.growing.stopped();
+  }
+
+  void finish(const decode::GenerationAnswer& answer) {
+    const Key key{answer.number, answer.sample};
+    Text& text = texts_.at(key);
+    if (config_.settings.beam == 1) say(key, text, text.growing.finish());
+    text.all = seconds_since(text.asked);
+    if (text.first == 0) text.first = text.all;
+  }
+
+  std::string whole(Speaker speaker, const std::vector<int32_t>& ids) const {
+    GrowingText growing;
+    std::string text;
+    for (const int32_t id : ids) text += growing.add(speaker.bytes(id));
+    return text + growing.finish();
+  }
+
+  void take(decode::GenerationAnswer answer) {
+    const auto text = texts_.find({answer.number, answer.sample});
+    Generated& generated = asked_.front();
+    for (decode::GeneratedIds& written : answer.best) {
+      GeneratedText one{std::move(text->second.text), std::move(written), text->second.first, text->second.all};
+      if (config_.settings.beam > 1) one.text = whole(text->second.speaker, one.written.ids);
+      generated.texts.push_back(std::move(one));
+    }
+    texts_.erase(text);
+    if (answer.sample + 1 < config_.samples) return;
+    give_(std::move(generated));
+    asked_.pop_front();
+  }
+
+  const GeneratorView g_;
+  GenerateConfig config_;
+  const std::function<decode::Input(Prompt&, bool)>& next_;
+  const std::function<void(Generated)>& give_;
+  const OnText& on_text_;
+  decode::Generation generation_;
+  int64_t prompts_ = 0;
+  std::deque<decode::GenerationRequest> pending_;
+  std::deque<Generated> asked_;
+  std::map<Key, Text> texts_;
+};
+
+}  // namespace
+
+Generator Generator::open(const std::string& folder) {
+  models::Decoder model = models::load_decoder(folder, {.for_running = true});
+  std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(folder);
+  if (tokenizer->size() > model.config.vocabulary) {
+    fail_file("[model] '{}': the tokenizer has {} ids, the model {}", folder, tokenizer->size(),
+              model.config.vocabulary);
+  }
+  return {std::move(model), std::move(tokenizer)};
+}
+
+std::vector<int32_t> GeneratorView::encode(std::string_view text) const {
+  if (!tokenizer) fail("[generate] text without a tokenizer: expected ids");
+  std::vector<int32_t> ids = tokenizer->encode(text);
+  if (const int32_t bos = tokenizer->special().bos; bos >= 0) ids.insert(ids.begin(), bos);
+  return ids;
+}
+
+void GenerateConfig::check() const {
+  settings.check();
+  if (samples < 1) fail("[generate] {} samples: expected at least 1", samples);
+  for (const std::string& stop : stops) {
+    if (stop.empty()) fail("[generate] an empty stop string: expected some text");
+  }
+  if (settings.beam == 1) return;
+  if (!stops.empty()) fail("[generate] stop strings with a beam of {}: expected a beam of 1", settings.beam);
+  if (samples > 1) fail("[generate] {} samples with a beam of {}: a search does not draw", samples, settings.beam);
+}
+
+void generate_text(const GeneratorView& generator, const GenerateConfig& config,
+                   const std::function<decode::Input(Prompt&, bool)>& next, const std::function<void(Generated)>& give,
+                   const OnText& on_text) {
+  PromptStream(generator, config, next, give, on_text).run();
+}
+
+std::vector<Generated> generate_all(const GeneratorView& generator, const GenerateConfig& config,
+                                    const std::vector<Prompt>& prompts, const OnText& on_text) {
+  std::vector<Generated> all;
+  size_t at = 0;
+  const auto next = [&](Prompt& prompt, bool) {
+    if (at == prompts.size()) return decode::Input::kEnd;
+    prompt = prompts[at++];
+    return decode::Input::kReady;
+  };
+  generate_text(generator, config, next, [&](Generated one) { all.push_back(std::move(one)); }, on_text);
+  return all;
+}
+
+}  // namespace heed::tasks
