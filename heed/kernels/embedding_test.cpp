@@ -81,7 +81,7 @@ TEST(Embedding, SameBitsEverywhere) {
   expect_same_everywhere([&] { return backward(embedding_backward, before, dy, ids, s); });
   expect_same_everywhere([&] {
     Floats y(dy.size());
-    embedding(y.data(), {s.T, s.C, s.V, before.data(), ids.data(), 1.3f});
+    embedding(y.data(), {s.T, s.C, s.V, {before.data(), s.C, s.C}, ids.data(), 1.3f});
     return y;
   });
 }

@@ -31,21 +31,40 @@ struct Lanes {
   int64_t ld;
   const T* operator[](int64_t j) const { return weights + std::min(j, count - 1) * ld; }
 };
-// The same where no lane is left over.
-template <class T>
-struct WholeLanes : Lanes<T> {
-  const T* operator[](int64_t j) const { return this->weights + j * this->ld; }
-};
-template <class Weights>
-struct LanesFrom {
-  const Weights& weights;
-  int64_t first;
-  auto operator[](int64_t j) const { return weights[first + j]; }
+
+// The weights of kLanes lanes at a step of k. Where none is left over, a pointer for each four of them and one distance
+// serve all: more would not stay in registers.
+template <class T, int kLanes, bool kWhole>
+class Steps {
+ public:
+  explicit Steps(const Lanes<T>& lanes) : lanes_(lanes), ld_(lanes.ld) {
+    for (int q = 0; q < kLanes / 4; ++q) four_[q] = lanes[4 * q];
+  }
+  HWY_INLINE void advance(int64_t steps) {
+    for (int q = 0; q < kLanes / 4; ++q) four_[q] += steps;
+    k_ += steps;
+    __asm__("" : "+r"(ld_));  // else compilers keep a pointer for each lane
+  }
+  // Those of lanes first, first + 1, ... as an array of pointers.
+  struct From {
+    const Steps& steps;
+    int first;
+    HWY_INLINE const T* operator[](int j) const {
+      if (kWhole) return steps.four_[(first + j) / 4] + (first + j) % 4 * steps.ld_;
+      return steps.lanes_[first + j] + steps.k_;
+    }
+  };
+  HWY_INLINE From from(int first) const { return {*this, first}; }
+
+ private:
+  const Lanes<T>& lanes_;
+  const T* four_[kLanes / 4];
+  int64_t ld_, k_ = 0;
 };
 
 // R rows by V registers of outputs. An fma of a chain waits for the one before: R * V chains are under way at once.
-template <class T, int R, int V, class Weights>
-HWY_INLINE void turned_block(const Gemm& g, int64_t row, const Weights& w) {
+template <class T, int R, int V, bool kWhole>
+HWY_INLINE void turned_block(const Gemm& g, int64_t row, const Lanes<T>& w) {
   alignas(64) float edge[R][V * kNative] = {};
   for (int r = 0; r < R; ++r) {
     const float* start = g.accumulate ? g.c + (row + r) * g.ldc : g.bias;
@@ -55,11 +74,12 @@ HWY_INLINE void turned_block(const Gemm& g, int64_t row, const Weights& w) {
   unrolled<R * V>([&](auto i) HEED_INLINED { at<i>(sum) = hn::Load(Tag(), edge[i / V] + i % V * kNative); });
   const float* x = row_of_x(g, row);
   const int64_t x_row = g.a.ld, K = g.K;
+  Steps<T, V * kNative, kWhole> steps(w);
   int64_t k = 0;
-  for (; k + kTurned<T> <= K; k += kTurned<T>) {
+  for (; k + kTurned<T> <= K; k += kTurned<T>, steps.advance(kTurned<T>)) {
     unrolled<V>([&](auto v) HEED_INLINED {
       Native turned[kTurned<T>];
-      turn<T>(turned, LanesFrom<Weights>{w, v * kNative}, k);
+      turn<T>(turned, steps.from(v * kNative), 0);
       unrolled<kTurned<T> * R>([&](auto i) HEED_INLINED {
         Native& s = at<i % R * V + v>(sum);
         s = hn::MulAdd(hn::Set(Tag(), x[i % R * x_row + k + i / R]), turned[i / R], s);
@@ -76,12 +96,12 @@ HWY_INLINE void turned_block(const Gemm& g, int64_t row, const Weights& w) {
   }
 }
 
-template <class T, int V, class Weights>
-HWY_NOINLINE void turned_rows(const Gemm& g, const Weights& w) {
+template <class T, int V, bool kWhole>
+HWY_NOINLINE void turned_rows(const Gemm& g, const Lanes<T>& w) {
   int64_t row = 0;
-  for (; row + 4 <= g.M; row += 4) turned_block<T, 4, V>(g, row, w);
-  for (; row + 2 <= g.M; row += 2) turned_block<T, 2, V>(g, row, w);
-  for (; row < g.M; ++row) turned_block<T, 1, V>(g, row, w);
+  for (; row + 4 <= g.M; row += 4) turned_block<T, 4, V, kWhole>(g, row, w);
+  for (; row + 2 <= g.M; row += 2) turned_block<T, 2, V, kWhole>(g, row, w);
+  for (; row < g.M; ++row) turned_block<T, 1, V, kWhole>(g, row, w);
 }
 
 template <class T>
@@ -96,11 +116,7 @@ void few_rows_out_in(const Gemm& g, int64_t begin, int64_t end) {
     const int64_t count = std::min(kLanes, end - begin);
     for (int64_t i = 0; i < apart; ++i) {
       const Lanes<T> lanes{begin + i, apart, count, g.b.at<T>((begin + i) * g.b.ld), apart * g.b.ld};
-      if (count == kLanes) {
-        turned_rows<T, V>(g, WholeLanes<T>{lanes});
-      } else {
-        turned_rows<T, V>(g, lanes);
-      }
+      count == kLanes ? turned_rows<T, V, true>(g, lanes) : turned_rows<T, V, false>(g, lanes);
     }
     begin += apart * count;
   }
@@ -110,7 +126,7 @@ void few_rows_out_in(const Gemm& g, int64_t begin, int64_t end) {
 constexpr int kSteps = 8;
 
 template <int R, int V, class T>
-HWY_INLINE void few_steps(const Gemm& g, int64_t row, int64_t k, int64_t column, bool fetch) {
+HWY_INLINE void few_steps(const Gemm& g, int64_t row, int64_t k, int64_t column, int64_t ahead) {
   const T* w = g.b.at<T>(k * g.b.ld + column);
   const float* x = row_of_x(g, row) + k;
   const int64_t ld = g.b.ld, x_row = g.a.ld, c_row = g.ldc;
@@ -118,7 +134,7 @@ HWY_INLINE void few_steps(const Gemm& g, int64_t row, int64_t k, int64_t column,
   Several<Native, R * V> sum;
   unrolled<R * V>([&](auto i) HEED_INLINED { at<i>(sum) = hn::LoadU(Tag(), c + i / V * c_row + i % V * kNative); });
   for (int step = 0; step < kSteps; ++step, w += ld, ++x) {
-    for (int64_t i = 0; fetch && i < V * kNative; i += 64 / sizeof(T)) __builtin_prefetch(w + kSteps * ld + i);
+    for (int64_t i = 0; ahead && i < V * kNative; i += 64 / sizeof(T)) __builtin_prefetch(w + ahead + i);
     Several<Native, V> weights;
     unrolled<V>([&](auto v) HEED_INLINED { at<v>(weights) = load_numbers(w + v * kNative); });
     unrolled<R>([&](auto r) HEED_INLINED {
@@ -145,14 +161,17 @@ HWY_INLINE void rest(const Gemm& g, int64_t k, int64_t steps, int64_t begin, int
   }
 }
 
+// Runs are short here: what comes some kilobytes later is fetched.
 template <int R, int V, class T>
 HWY_INLINE void few_steps_of_rows(const Gemm& g, int64_t& row, int64_t k, int64_t begin, int64_t end) {
+  constexpr int64_t kAhead = 24 << 10;
+  const int64_t steps_ahead = std::max<int64_t>(kSteps, kAhead / ((end - begin + 1) * static_cast<int64_t>(sizeof(T))));
   for (; row + R <= g.M; row += R) {
     int64_t column = begin;
     for (; column + V * kNative <= end; column += V * kNative) {
-      few_steps<R, V, T>(g, row, k, column, row == 0 && k + 2 * kSteps <= g.K);
+      few_steps<R, V, T>(g, row, k, column, row == 0 && k + kSteps + steps_ahead <= g.K ? steps_ahead * g.b.ld : 0);
     }
-    for (; column < end; column += kNative) few_steps<R, 1, T>(g, row, k, column, false);
+    for (; column < end; column += kNative) few_steps<R, 1, T>(g, row, k, column, 0);
   }
 }
 

@@ -11,7 +11,7 @@
 
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
-#include "heed/models/quantise.h"
+#include "heed/kernels/quantised.h"
 
 namespace heed::models {
 namespace {
@@ -262,6 +262,27 @@ void read_weights(const ShardedTensors& file, const nn::Parameters& parameters, 
     read(m, unpacked);
     check_numbers(m, file.path());
   }
+}
+
+bool is_tiles(const StoredTensor& tensor) {
+  return tensor.dtype == StoredType::kU8 && tensor.shape.size() == 3 &&
+         (tensor.shape[2] == tile_bytes(NumberType::kInt8) || tensor.shape[2] == tile_bytes(NumberType::kInt4));
+}
+
+std::vector<int64_t> tiles_shape(int64_t out, int64_t in, int64_t tile_bytes) {
+  return {kernels::tiles_across(out), in / kernels::kGroup, tile_bytes};
+}
+
+std::vector<MatrixInFile> matrices_of_products(const ShardedTensors& file, const nn::Parameters& parameters,
+                                               const WeightsLayout& layout) {
+  std::vector<MatrixInFile> all;
+  for (const Match& m : matches(file, parameters, layout)) {
+    const Place& place = m.place;
+    if (m.stored == nullptr || place.part > 0 || !is_matrix_of_products(*m.parameter)) continue;
+    all.push_back({m.stored, place.out * place.parts, place.in, place.theirs_in_out, !is_linear(*m.parameter),
+                   may_be_tiles(*m.parameter, place)});
+  }
+  return all;
 }
 
 void leave_stored(const std::shared_ptr<const ShardedTensors>& file, const nn::Parameters& parameters,
