@@ -1,6 +1,5 @@
 // heed average: one model from several, each weight the mean of theirs.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -8,6 +7,7 @@
 
 #include "heed/base/error.h"
 #include "heed/cli/arguments.h"
+#include "heed/cli/new_folder.h"
 #include "heed/io/mapped_file.h"
 #include "heed/models/config_json.h"
 #include "heed/models/directory.h"
@@ -56,47 +56,14 @@ models::EncoderDecoder mean_of(const std::vector<std::string>& folders) {
   return mean;
 }
 
-// A new folder beside `target`, nobody else's, which is gone at the end unless it got its name.
-class FolderBeside {
- public:
-  explicit FolderBeside(const fs::path& target) {
-    if (target.has_parent_path()) fs::create_directories(target.parent_path());
-    int64_t number = 0;
-    do {
-      path_ = fmt::format("{}.{}-{}", target.string(), ::getpid(), number++);
-    } while (!fs::create_directory(path_));  // false: it was there
-  }
-  ~FolderBeside() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-  }
-  FolderBeside(const FolderBeside&) = delete;
-  FolderBeside& operator=(const FolderBeside&) = delete;
-  const fs::path& path() const { return path_; }
-
- private:
-  fs::path path_;
-};
-
-// MODEL is there whole or not at all.
-void write_whole(const std::string& out, const std::string& like, const models::EncoderDecoder& model) try {
-  fs::path target = fs::path(out).lexically_normal();
-  if (!target.has_filename()) target = target.parent_path();
-  const FolderBeside beside(target);
-  for (const text::TokenizerFile& file : text::tokenizer_files()) {
-    const fs::path from = fs::path(like) / file.name;
-    if (fs::exists(from)) fs::copy_file(from, beside.path() / file.name);
-  }
-  models::save_translator(beside.path().string(), model);
-  fs::rename(beside.path(), target);
-} catch (const fs::filesystem_error& error) {
-  fail_file("[average] cannot write '{}': {}", out, error.code().message());
-}
-
 void run(const std::vector<std::string>& folders, const std::string& out, const Common& common) {
   if (folders.size() < 2) fail("[average] one model: expected two at least");
-  if (fs::exists(out)) fail("[average] '{}' exists already: expected a new folder", out);
-  write_whole(out, folders[0], mean_of(folders));
+  const NewFolder folder("average", out);
+  const models::EncoderDecoder mean = mean_of(folders);
+  folder.write([&](const std::string& path) {
+    copy_tokenizer(folders[0], path);
+    models::save_translator(path, mean);
+  });
   message(common, fmt::format("the mean of {} models is in '{}'", folders.size(), out));
 }
 

@@ -24,7 +24,7 @@ struct Options {
 };
 
 models::Decoder model_of(const Options& o) {
-  if (!o.model.empty()) return models::load_decoder(o.model, {.for_running = true});
+  if (!o.model.empty()) return models::load_decoder(o.model, {.as_stored = true});
   models::ModelConfig config = models::preset(o.preset);
   config.decoder.weights_in_out = true;
   return models::Decoder(config, 1);

@@ -62,22 +62,12 @@ std::vector<tasks::Score> scores_of(const Options& o, const Pairs& read) {
   return tasks::score_ids(model, ids);
 }
 
-// The whole of a file, .gz too, without a byte-order mark.
-std::string read_whole(const std::string& path) {
-  data::ByteSource source(path.empty() ? "-" : path);
-  std::string text;
-  std::vector<char> block(1 << 16);
-  for (size_t size = source.read(block); size > 0; size = source.read(block)) text.append(block.data(), size);
-  if (!text::valid_utf8(text)) fail_file("[score] '{}' is not UTF-8 text", path.empty() ? "standard input" : path);
-  return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
-}
-
 // What a language model is to score, lines or all in one, and with --ids where each begins.
 struct Texts {
   std::vector<std::string> texts, places;
 };
 Texts read_texts(const Options& o) {
-  if (o.whole && !o.ids) return {{read_whole(o.input)}, {}};
+  if (o.whole && !o.ids) return {{read_whole_text("[score]", o.input)}, {}};
   Texts read;
   TextLines lines(o.input);
   for (std::string line; lines.next(line, true) == decode::Input::kReady;) {
@@ -94,7 +84,7 @@ Texts read_texts(const Options& o) {
 std::vector<tasks::Score> scores_of(const Options& o, const Texts& read) {
   const tasks::TextScoreConfig config{.stride = o.stride, .with_end = o.with_end};
   if (!o.ids) return tasks::score_texts(tasks::Generator::open(o.model), read.texts, config);
-  const models::Decoder model = models::load_decoder(o.model, {.for_running = true});
+  const models::Decoder model = models::load_decoder(o.model, {.as_stored = true});
   std::vector<std::vector<int32_t>> ids;
   for (size_t i = 0; i < read.texts.size(); ++i) {
     ids.push_back(parse_ids("[score] " + read.places[i], read.texts[i], model.config.vocabulary));

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "heed/base/error.h"
+#include "heed/data/byte_source.h"
 #include "heed/cli/program.h"
 #include "heed/io/printable.h"
 #include "heed/text/unicode.h"
@@ -71,6 +72,15 @@ std::vector<std::string> read_lines(const std::string& path) {
 void check_equal_lines(const std::string& where, const NamedCount& a, const NamedCount& b) {
   if (a.lines != b.lines)
     fail_file("{} '{}' has {} lines, '{}' has {}: expected as many", where, a.name, a.lines, b.name, b.lines);
+}
+
+std::string read_whole_text(const std::string& where, const std::string& path) {
+  data::ByteSource source(path.empty() ? "-" : path);
+  std::string text;
+  std::vector<char> block(1 << 16);
+  for (size_t size = source.read(block); size > 0; size = source.read(block)) text.append(block.data(), size);
+  if (!text::valid_utf8(text)) fail_file("{} '{}' is not UTF-8 text", where, path.empty() ? "standard input" : path);
+  return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text;
 }
 
 }  // namespace heed::cli

@@ -44,6 +44,9 @@ std::vector<int32_t> parse_ids(const std::string& where, const std::string& line
 
 // All lines of a file, .gz too; one that is not UTF-8 is an error.
 std::vector<std::string> read_lines(const std::string& path);
+// The whole of a file, .gz too, or of standard input where the path is empty; without a byte-order mark. One that is not
+// UTF-8 is an error that `where` begins.
+std::string read_whole_text(const std::string& where, const std::string& path);
 struct NamedCount {
   std::string name;
   size_t lines;

@@ -1,7 +1,6 @@
 #include "heed/io/stored_type.h"
 
 #include <array>
-#include <bit>
 
 namespace heed {
 namespace {
@@ -46,21 +45,5 @@ std::string stored_type_names() {
   }
   return names;
 }
-
-// Written with selections instead of branches so that the compiler makes vectors of it; right in every bit whether or
-// not the processor flushes subnormal floats.
-float f16_to_f32(uint16_t bits) {
-  const uint32_t sign = (bits & 0x8000u) << 16;
-  const uint32_t exponent = (bits >> 10) & 0x1Fu;
-  const uint32_t fraction = bits & 0x3FFu;
-  constexpr uint32_t kRebias = 127 - 15;
-  const uint32_t normal = ((exponent + kRebias) << 23) | (fraction << 13);
-  const uint32_t special = 0x7F800000u | (fraction << 13);
-  const auto subnormal = std::bit_cast<uint32_t>(static_cast<float>(static_cast<int32_t>(fraction)) * 0x1p-24f);
-  const uint32_t magnitude = exponent == 0 ? subnormal : exponent == 31 ? special : normal;
-  return std::bit_cast<float>(sign | magnitude);
-}
-
-float bf16_to_f32(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
 
 }  // namespace heed

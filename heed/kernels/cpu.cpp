@@ -38,6 +38,11 @@ bool has_native_bf16() {
   return native;
 }
 
+bool has_native_int8() {
+  static const bool native = isa() == Isa::kAvx512 && bit(cpu_id(7, 0).c, 11);
+  return native;
+}
+
 std::string isa_name() {
   switch (isa()) {
     case Isa::kAvx512:

@@ -13,14 +13,21 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
+// A row of f32 as it lies, another one by way of `to`.
+const float* row_of(const NumberTable& table, int64_t row, float* to) {
+  if (table.type == NumberType::kF32) return static_cast<const float*>(table.data) + row * table.ld;
+  copy_row(to, table, row);
+  return to;
+}
+
 void embedding_rows(float* y, const Embedding& e) {
   const int64_t C = e.C;
   if (C <= 0) return;
   parallel_for(e.T, std::max<int64_t>(1, 16384 / C), [&](int64_t begin, int64_t end) HWY_ATTR {
     const F16 by = set(e.scale);
     for (int64_t t = begin; t < end; ++t) {
-      const float* row = e.table + e.ids[t] * C;
       float* to = y + t * C;
+      const float* row = row_of(e.table, e.ids[t], to);
       if (e.positions) {
         const float* position = e.positions + static_cast<int64_t>(e.position_of_row[t]) * C;
         by_sixteen(C, [=](int64_t i, auto lanes)

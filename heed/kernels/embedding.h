@@ -3,12 +3,14 @@
 
 #include <cstdint>
 
+#include "heed/kernels/numbers.h"
+
 namespace heed::kernels {
 
 // y = scale * table[id] (+ positions[position[t]] where given, not scaled)
 struct Embedding {
   int64_t T, C, V;
-  const float* table;
+  NumberTable table;  // (V, C)
   const int32_t* ids;
   float scale = 1;
   const float* positions = nullptr;           // (P, C)

@@ -1,11 +1,15 @@
-#include "heed/kernels/embedding.h"
+#include <cstddef>
+#include <vector>
 
+#include "heed/kernels/embedding.h"
 namespace heed::kernels {
 
 void embedding_reference(float* y, const Embedding& e) {
+  std::vector<float> row(static_cast<size_t>(e.C));
   for (int64_t t = 0; t < e.T; ++t) {
+    copy_row(row.data(), e.table, e.ids[t]);
     for (int64_t c = 0; c < e.C; ++c) {
-      double value = double{e.scale} * e.table[e.ids[t] * e.C + c];
+      double value = double{e.scale} * row[static_cast<size_t>(c)];
       if (e.positions) value += e.positions[e.position_of_row[t] * e.C + c];
       y[t * e.C + c] = static_cast<float>(value);
     }

@@ -29,7 +29,7 @@ TEST(Embedding, AgreesWithItsReference) {
       const Floats table = random_floats(s.V * s.C, 2), positions = random_floats(P * s.C, 3);
       std::vector<uint32_t> position;
       for (int64_t t = 0; t < s.T; ++t) position.push_back(static_cast<uint32_t>(t * 5 % P));
-      Embedding e{s.T, s.C, s.V, table.data(), ids.data()};
+      Embedding e{s.T, s.C, s.V, {table.data(), s.C, s.C}, ids.data()};
       for (const float scale : {1.0f, 22.6274f}) {
         e.scale = scale;
         for (const bool with_positions : {false, true}) {
@@ -81,7 +81,7 @@ TEST(Embedding, SameBitsEverywhere) {
   expect_same_everywhere([&] { return backward(embedding_backward, before, dy, ids, s); });
   expect_same_everywhere([&] {
     Floats y(dy.size());
-    embedding(y.data(), {s.T, s.C, s.V, before.data(), ids.data(), 1.3f});
+    embedding(y.data(), {s.T, s.C, s.V, {before.data(), s.C, s.C}, ids.data(), 1.3f});
     return y;
   });
 }

@@ -1,12 +1,13 @@
 #include "heed/kernels/gemm.h"
 
 #include "heed/base/buffer.h"
+#include "heed/kernels/gemm_kinds.h"
 
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/kernels/gemm.cpp"
 #include <hwy/foreach_target.h>
 // After foreach_target.h: once per target.
-#include "heed/kernels/gemm_few-inl.h"
+#include "heed/kernels/gemm_pack-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
@@ -146,7 +147,7 @@ class Product {
     for (int64_t first = 0; first < tiles.count; first += kAtOnce) {
       const int64_t last = std::min(first + kAtOnce, tiles.count);
       for (int64_t i = 0; i < k_size; ++i) {
-        const float* from = g_.a.data + (k + i) * g_.a.ld + item.row;
+        const float* from = g_.a.at((k + i) * g_.a.ld + item.row);
         float* to = item.a + (first * k_size + i) * kRows;
         for (int64_t tile = first; tile < last; ++tile, to += k_size * kRows) {
           const int64_t row = tiles.begin(tile);
@@ -200,6 +201,7 @@ class Product {
       t.b = packed, t.b_step = kStrip, t.b_copy = nullptr;
     }
     run_until(std::min(kAheadTiles, groups.count));
+    fetch_rest(t, kAheadTiles - groups.count);
     look_nowhere(t);
     run_until(groups.count);
   }
@@ -213,10 +215,10 @@ class Product {
       t.a = item.a;
       t.a_step = kRows;
     } else if (g_.a.transposed) {
-      t.a = g_.a.data + k * g_.a.ld + item.row;
+      t.a = g_.a.at(k * g_.a.ld + item.row);
       t.a_step = g_.a.ld;
     } else {
-      t.a = g_.a.data + item.row * g_.a.ld + k;
+      t.a = g_.a.at(item.row * g_.a.ld + k);
       t.a_row = g_.a.ld;
     }
   }
@@ -227,12 +229,12 @@ class Product {
     if (plan_.packed_b) {
       t.b = shared_strip(strip, k);
       t.b_step = kStrip;
-    } else if (Numbers::kPacksA || g_.b.transposed || columns != kernel_vectors<Step>(columns) * kNative) {
+    } else if (Numbers::kPacksA || !as_it_lies() || columns != kernel_vectors<Step>(columns) * kNative) {
       Numbers::pack_strip(item.b, {g_.b, k, std::min(plan_.k_block, g_.K - k), column, columns});
       t.b = item.b;
       t.b_step = kStrip;
     } else {
-      t.b = g_.b.data + k * g_.b.ld + column;
+      t.b = g_.b.at(k * g_.b.ld + column);
       t.b_step = g_.b.ld;
       // Copying pays where cache lines of b lie far apart, or the copy stays in L1 for many rows.
       const bool far_apart = kStrip < 64 || g_.b.ld > 768;
@@ -240,6 +242,19 @@ class Product {
       t.b_copy = pays && columns == kStrip ? item.b : nullptr;
     }
   }
+
+  // What more tiles would have looked ahead to.
+  static void fetch_rest(const MicroTiles& t, int64_t tiles) {
+    if (t.ahead_step == 0) return;
+    for (int64_t tile = 0; tile < tiles; ++tile) {
+      const float* line = t.ahead + tile * t.ahead_tile;
+      for (int64_t k = 0; k + 16 <= t.k; k += 16, line += t.ahead_step) {
+        for (int i = 0; i < 4; ++i) __builtin_prefetch(line + i * t.ahead_line, 0, 2);
+      }
+    }
+  }
+
+  bool as_it_lies() const { return !g_.b.transposed && g_.b.type == NumberType::kF32; }
 
   static void look_nowhere(MicroTiles& t) {
     t.ahead = t.a;
@@ -258,11 +273,15 @@ class Product {
       t.ahead_line = 16, t.ahead_step = 64, t.ahead_tile = k_a_tile * kStrip;
     } else if (Numbers::kPacksA) {
       return;
+    } else if (g_.b.type != NumberType::kF32) {
+      // Two numbers a float.
+      t.ahead = g_.b.at((g_.b.transposed ? strip * kStrip * g_.b.ld + k : k * g_.b.ld + strip * kStrip) / 2);
+      t.ahead_line = g_.b.ld / 2, t.ahead_tile = 2 * g_.b.ld, t.ahead_step = g_.b.transposed ? 8 : 8 * g_.b.ld;
     } else if (g_.b.transposed) {
-      t.ahead = g_.b.data + strip * kStrip * g_.b.ld + k;
+      t.ahead = g_.b.at(strip * kStrip * g_.b.ld + k);
       t.ahead_line = g_.b.ld, t.ahead_step = 16, t.ahead_tile = 4 * g_.b.ld;
     } else {
-      t.ahead = g_.b.data + k * g_.b.ld + strip * kStrip;
+      t.ahead = g_.b.at(k * g_.b.ld + strip * kStrip);
       constexpr int64_t kRowsOfLines = std::max(1, 64 / kStrip);  // that four lines hold
       t.ahead_line = kRowsOfLines == 1 ? 16 : g_.b.ld;
       t.ahead_step = kRowsOfLines * g_.b.ld, t.ahead_tile = k_a_tile * g_.b.ld;
@@ -296,10 +315,7 @@ class Product {
   const Scratch<float> shared_b_;
 };
 
-void gemm_f32(const Gemm& g) {
-  if (g.M <= kFewRows && g.b.transposed && !g.a.transposed) return gemm_few_rows(g);
-  Product<F32>(g).run();
-}
+void gemm_f32(const Gemm& g) { Product<F32>(g).run(); }
 
 void gemm_bf16(const Gemm& g) {
 #if HWY_TARGET == HWY_AVX3
@@ -319,8 +335,9 @@ HWY_EXPORT(gemm_bf16);
 
 void gemm(const Gemm& g) {
   if (g.M <= 0 || g.N <= 0) return;
-  if (g.precision == Precision::kBf16) return HWY_DYNAMIC_DISPATCH(gemm_bf16)(g);
-  HWY_DYNAMIC_DISPATCH(gemm_f32)(g);
+  if (is_quantised(g.b.type)) return gemm_quantised(g);
+  if (g.precision == Precision::kBf16 && g.b.type == NumberType::kF32) return HWY_DYNAMIC_DISPATCH(gemm_bf16)(g);
+  if (!gemm_few_rows(g)) HWY_DYNAMIC_DISPATCH(gemm_f32)(g);
 }
 
 }  // namespace heed::kernels

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "heed/base/threads.h"
+#include "heed/kernels/numbers.h"
 
 namespace heed::kernels {
 
@@ -13,9 +14,15 @@ enum class Precision { kF32, kBf16 };  // bf16: inputs rounded to bf16, products
 
 // A matrix in memory: element (i, j) at data[i * ld + j], or at data[j * ld + i] when transposed.
 struct Operand {
-  const float* data;
+  const void* data;
   int64_t ld;
   bool transposed = false;
+  NumberType type = NumberType::kF32;  // another one for b alone, with the chain of the f32 that 16 bits stand for
+
+  template <class T = float>
+  const T* at(int64_t element = 0) const {
+    return static_cast<const T*>(data) + element;
+  }
 };
 
 // Called on one thread for each finished tile of c while it is in cache.
@@ -32,12 +39,14 @@ struct Gemm {
   bool accumulate = false;      // the chain starts at c
   const float* bias = nullptr;  // (N): the chain starts at the bias
   const FunctionRef<void(const Tile&)>* finish = nullptr;
-  Precision precision = Precision::kF32;
+  Precision precision = Precision::kF32;  // kBf16 only where b holds f32
 };
 void gemm(const Gemm& g);
 void gemm_reference(const Gemm& g);
 
 // True where this CPU multiplies bf16 natively; elsewhere kBf16 is computed, to the same rounding, slowly.
 bool has_native_bf16();
+// True where it sums products of four bytes in one instruction.
+bool has_native_int8();
 
 }  // namespace heed::kernels

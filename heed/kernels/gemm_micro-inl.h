@@ -62,6 +62,25 @@ HWY_INLINE Native& at(Registers& r) {
   return r.*kRegister[I];
 }
 
+// The same for values of any kind.
+template <class V, int N>
+struct Several {
+  V first;
+  Several<V, N - 1> others;
+};
+template <class V>
+struct Several<V, 1> {
+  V first;
+};
+template <int I, class V, int N>
+HWY_INLINE V& at(Several<V, N>& several) {
+  if constexpr (I == 0) {
+    return several.first;
+  } else {
+    return at<I - 1>(several.others);
+  }
+}
+
 // body(integral_constant 0), ..., body(integral_constant N - 1), unrolled.
 template <class Body, int... I>
 HWY_INLINE void unrolled_over(Body body, std::integer_sequence<int, I...>) {

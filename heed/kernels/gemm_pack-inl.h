@@ -9,60 +9,130 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
+#include "heed/base/half.h"
 #include "heed/kernels/gemm.h"
 #include "heed/kernels/gemm_micro-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
+using TagU32 = hn::RebindToUnsigned<Tag>;
+
+// Stored numbers as f32: T is float, StoredF16 or StoredBf16.
+template <class T>
+using VectorType = std::conditional_t<std::is_same_v<T, StoredF16>, hwy::float16_t, hwy::bfloat16_t>;
+template <class T, class Bits>
+HWY_INLINE Native promote(Bits bits) {
+  return hn::PromoteTo(Tag(), hn::BitCast(hn::Rebind<VectorType<T>, Tag>(), bits));
+}
+template <class T>
+HWY_INLINE Native load_numbers(const T* p) {
+  if constexpr (std::is_same_v<T, float>) {
+    return hn::LoadU(Tag(), p);
+  } else if constexpr (kNative == 1) {
+    return hn::Set(Tag(), to_f32(*p));
+  } else {
+    return promote<T>(hn::LoadU(hn::Rebind<uint16_t, Tag>(), reinterpret_cast<const uint16_t*>(p)));
+  }
+}
+
 #if HWY_TARGET == HWY_SCALAR
-HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const float* const* rows, int64_t k_size) {
+template <class T>
+HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const T* const* rows, int64_t k_size) {
   for (int64_t k = 0; k < k_size; ++k) {
-    for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = rows[j][k];
+    for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = to_f32(rows[j][k]);
   }
 }
 #else
-// The quad (four floats) of rows 0, 4, 8, ... one after the other in one register.
-template <class D>
-HWY_INLINE hn::Vec<D> load_quads(D d, const float* const* rows, int64_t k) {
+// The quad (four numbers) of rows row, row + 4, row + 8, ... one after the other in one register. Rows is an array of
+// pointers, or what gives a pointer for each row.
+template <class D, class Rows>
+HWY_INLINE hn::Vec<D> load_quads(D d, const Rows& rows, int row, int64_t k) {
   if constexpr (hn::MaxLanes(D()) == 4) {
-    return hn::LoadU(d, rows[0] + k);
+    return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(rows[row] + k));
   } else {
     const hn::Half<D> half;
-    return hn::Combine(d, load_quads(half, rows + hn::MaxLanes(half), k), load_quads(half, rows, k));
+    constexpr int kHalf = static_cast<int>(hn::MaxLanes(hn::Half<D>()));
+    return hn::Combine(d, load_quads(half, rows, row + kHalf, k), load_quads(half, rows, row, k));
+  }
+}
+template <class Rows>
+HWY_INLINE Native load_quads_f32(const Rows& rows, int row, int64_t k) {
+  using T = std::remove_cvref_t<decltype(rows[0][0])>;
+  if constexpr (std::is_same_v<T, float>) {
+    return load_quads(Tag(), rows, row, k);
+  } else {
+    return promote<T>(load_quads(hn::Rebind<uint16_t, Tag>(), rows, row, k));
   }
 }
 
-// Four steps of k of kNative rows, turned: to[i] holds step k + i of every row.
-HWY_INLINE void transpose_four(Native (&to)[4], const float* const* rows, int64_t k) {
+// v[i] holds the quads of rows i, i + 4, ...; then word i of every row.
+HWY_INLINE void turn_quads(Native (&v)[4]) {
   const Tag d;
   const hn::RepartitionToWide<Tag> pairs;
-  const Native v0 = load_quads(d, rows, k), v1 = load_quads(d, rows + 1, k);
-  const Native v2 = load_quads(d, rows + 2, k), v3 = load_quads(d, rows + 3, k);
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v0, v1));
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v2, v3));
-  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v0, v1));
-  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v2, v3));
-  to[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
-  to[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
-  to[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
-  to[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v[0], v[1]));
+  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v[2], v[3]));
+  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v[0], v[1]));
+  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v[2], v[3]));
+  v[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
+  v[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
+  v[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
+  v[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+}
+
+// Steps k, k + 1, ... of kNative rows, turned: to[i] holds step k + i of every row. Eight of bf16: pairs are turned as one
+// word, whose lower half is the first.
+template <class T>
+constexpr int kTurned = std::is_same_v<T, StoredBf16> ? 8 : 4;
+template <class T, class Rows>
+HWY_INLINE void turn(Native (&to)[kTurned<T>], const Rows& rows, int64_t k) {
+  Native quads[4];
+  if constexpr (std::is_same_v<T, StoredBf16>) {
+    const TagU32 d;
+    for (int i = 0; i < 4; ++i) quads[i] = load_quads(Tag(), rows, i, k);
+    turn_quads(quads);
+    for (int i = 0; i < 4; ++i) {
+      const auto bits = hn::BitCast(d, quads[i]);
+      to[2 * i] = hn::BitCast(Tag(), hn::ShiftLeft<16>(bits));
+      to[2 * i + 1] = hn::BitCast(Tag(), hn::And(bits, hn::Set(d, 0xFFFF0000u)));
+    }
+  } else {
+    for (int i = 0; i < 4; ++i) to[i] = load_quads_f32(rows, i, k);
+    turn_quads(to);
+  }
 }
 
 // out[k * kStrip + j] = rows[j][k] for kNative rows.
-HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const float* const* rows, int64_t k_size) {
+template <class T>
+HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const T* const* rows, int64_t k_size) {
   int64_t k = 0;
-  for (; k + 4 <= k_size; k += 4) {
-    Native turned[4];
-    transpose_four(turned, rows, k);
-    for (int i = 0; i < 4; ++i) hn::StoreU(turned[i], Tag(), out + (k + i) * kStrip);
+  for (; k + kTurned<T> <= k_size; k += kTurned<T>) {
+    Native turned[kTurned<T>];
+    turn<T>(turned, rows, k);
+    for (int i = 0; i < kTurned<T>; ++i) hn::StoreU(turned[i], Tag(), out + (k + i) * kStrip);
   }
   for (; k < k_size; ++k) {
-    for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = rows[j][k];
+    for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = to_f32(rows[j][k]);
   }
 }
 #endif
+
+template <class T>
+HWY_INLINE void copy_numbers(float* HWY_RESTRICT to, const T* HWY_RESTRICT from, int64_t n) {
+  int64_t i = 0;
+  for (; i + kNative <= n; i += kNative) hn::StoreU(load_numbers(from + i), Tag(), to + i);
+  for (; i < n; ++i) to[i] = to_f32(from[i]);
+}
+
+// body(T()) with the C++ type of the numbers.
+template <class Body>
+HWY_INLINE void with_number_type(NumberType type, Body body) {
+  if (type == NumberType::kF16) return body(StoredF16());
+  if (type == NumberType::kBf16) return body(StoredBf16());
+  body(float());
+}
 
 // A part of b: rows [k, k + k_size), columns [column, column + columns), at most a strip of them.
 struct StripOfB {
@@ -82,24 +152,26 @@ struct F32 {
   static constexpr int64_t words(int64_t k) { return k; }  // of 32 bits that k numbers take
 
   static HWY_INLINE void pack_strip(float* HWY_RESTRICT out, const StripOfB& s) {
+    with_number_type(s.b.type, [&](auto type) HWY_ATTR { pack_strip_of<decltype(type)>(out, s); });
+  }
+
+ private:
+  template <class T>
+  static HWY_INLINE void pack_strip_of(float* HWY_RESTRICT out, const StripOfB& s) {
     if (!s.b.transposed) {
-      const float* HWY_RESTRICT from = s.b.data + s.k * s.b.ld + s.column;
-      for (int64_t k = 0; k < s.k_size; ++k, from += s.b.ld, out += kStrip) {
-        std::memcpy(out, from, static_cast<size_t>(s.columns) * sizeof(float));
-      }
+      const T* HWY_RESTRICT from = s.b.at<T>(s.k * s.b.ld + s.column);
+      for (int64_t k = 0; k < s.k_size; ++k, from += s.b.ld, out += kStrip) copy_numbers(out, from, s.columns);
       return;
     }
     for (int64_t v = 0; v * kNative < s.columns; ++v) {
-      const float* rows[kNative];
+      const T* rows[kNative];
       for (int j = 0; j < kNative; ++j) {
-        rows[j] = s.b.data + (s.column + std::min<int64_t>(v * kNative + j, s.columns - 1)) * s.b.ld + s.k;
+        rows[j] = s.b.at<T>((s.column + std::min<int64_t>(v * kNative + j, s.columns - 1)) * s.b.ld + s.k);
       }
       pack_transposed_block(out + v * kNative, rows, s.k_size);
     }
   }
 };
-
-using TagU32 = hn::RebindToUnsigned<Tag>;
 
 // Rounds to bf16, ties to even; the result is in the upper half, the lower holds anything. NaN stays NaN.
 HWY_INLINE hn::Vec<TagU32> round_to_bf16(Native x) {
@@ -152,7 +224,7 @@ struct Bf16 {
   // The same order as in f32, of words.
   static HWY_INLINE void pack_strip(float* HWY_RESTRICT out, const StripOfB& s) {
     if (!s.b.transposed) {
-      pack_rows(out, kStrip, s.b.data + s.k * s.b.ld + s.column, s.b.ld, s.k_size, s.columns);
+      pack_rows(out, kStrip, s.b.at(s.k * s.b.ld + s.column), s.b.ld, s.k_size, s.columns);
       return;
     }
     constexpr int64_t kChunk = 256;
@@ -164,7 +236,7 @@ struct Bf16 {
       for (int64_t v = 0; v * kNative < s.columns; ++v) {
         for (int64_t j = 0; j < kNative; ++j) {
           const int64_t column = s.column + std::min<int64_t>(v * kNative + j, s.columns - 1);
-          pack_pairs(words_of[j], s.b.data + column * s.b.ld + s.k + k, size);
+          pack_pairs(words_of[j], s.b.at(column * s.b.ld + s.k + k), size);
         }
         pack_transposed_block(out + k / 2 * kStrip + v * kNative, rows, words(size));
       }
@@ -175,11 +247,11 @@ struct Bf16 {
   static HWY_INLINE void pack_a(float* HWY_RESTRICT out, const BlockOfA& block) {
     const Operand& a = block.a;
     if (a.transposed) {
-      pack_rows(out, block.rows, a.data + block.k * a.ld + block.row, a.ld, block.k_size, block.rows);
+      pack_rows(out, block.rows, a.at(block.k * a.ld + block.row), a.ld, block.k_size, block.rows);
       return;
     }
     for (int64_t r = 0; r < block.rows; ++r, out += words(block.k_size)) {
-      pack_pairs(out, a.data + (block.row + r) * a.ld + block.k, block.k_size);
+      pack_pairs(out, a.at((block.row + r) * a.ld + block.k), block.k_size);
     }
   }
 

@@ -1,7 +1,10 @@
 #include <bit>
 #include <cmath>
+#include <vector>
 
+#include "heed/base/half.h"
 #include "heed/kernels/gemm.h"
+#include "heed/kernels/quantised.h"
 
 namespace heed::kernels {
 namespace {
@@ -13,7 +16,12 @@ float to_bf16(float x) {
   return std::bit_cast<float>((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000);
 }
 
-float at(const Operand& x, int64_t i, int64_t j) { return x.transposed ? x.data[j * x.ld + i] : x.data[i * x.ld + j]; }
+float at(const Operand& x, int64_t i, int64_t j) {
+  const int64_t place = x.transposed ? j * x.ld + i : i * x.ld + j;
+  if (x.type == NumberType::kF16) return to_f32(*x.at<StoredF16>(place));
+  if (x.type == NumberType::kBf16) return to_f32(*x.at<StoredBf16>(place));
+  return *x.at(place);
+}
 
 // In bf16 the steps of k go in pairs, the second of a pair first, as the instruction of CPUs does.
 float chain_bf16(const Gemm& g, int64_t m, int64_t n, float chain) {
@@ -33,6 +41,30 @@ float chain_f32(const Gemm& g, int64_t m, int64_t n, float chain) {
   return chain;
 }
 
+// Over groups: the whole number of a group times the product of the scales.
+float chain_quantised(const Gemm& g, int64_t m, int64_t n, float chain) {
+  std::vector<float> weights(static_cast<size_t>(g.K));
+  dequantise_row(weights.data(), {g.b.data, g.K, g.b.type}, n);
+  for (int64_t k = 0; k < g.K; k += kGroup) {
+    int8_t q[kGroup];
+    const float scale_x = quantise_group_reference(q, g.a.at(m * g.a.ld + k));
+    const float scale_w = scale_of_group({g.b.data, g.K, g.b.type}, n, k / kGroup);
+    int32_t sum = 0;
+    for (int64_t i = 0; i < kGroup; ++i) {
+      const float w = weights[static_cast<size_t>(k + i)];
+      sum += q[i] * (scale_w == 0 ? 0 : static_cast<int32_t>(std::nearbyint(w / scale_w)));
+    }
+    chain = std::fma(static_cast<float>(sum), scale_w * scale_x, chain);
+  }
+  return chain;
+}
+
+float chain(const Gemm& g, int64_t m, int64_t n, float start) {
+  if (is_quantised(g.b.type)) return chain_quantised(g, m, n, start);
+  const bool bf16 = g.precision == Precision::kBf16 && g.b.type == NumberType::kF32;
+  return bf16 ? chain_bf16(g, m, n, start) : chain_f32(g, m, n, start);
+}
+
 }  // namespace
 
 void gemm_reference(const Gemm& g) {
@@ -40,7 +72,7 @@ void gemm_reference(const Gemm& g) {
     for (int64_t n = 0; n < g.N; ++n) {
       float* c = g.c + m * g.ldc + n;
       const float start = g.accumulate ? *c : g.bias ? g.bias[n] : 0.0f;
-      *c = g.precision == Precision::kBf16 ? chain_bf16(g, m, n, start) : chain_f32(g, m, n, start);
+      *c = chain(g, m, n, start);
     }
   }
   if (g.finish && g.M > 0 && g.N > 0) (*g.finish)({g.c, g.ldc, 0, 0, g.M, g.N});

@@ -21,6 +21,7 @@ struct Case {
   bool a_transposed = false, b_transposed = false, accumulate = false, with_bias = false;
   int64_t gap = 0;
   Precision precision = Precision::kF32;
+  NumberType type = NumberType::kF32;
 
   int64_t lda() const { return (a_transposed ? M : K) + gap; }
   int64_t ldb() const { return (b_transposed ? K : N) + gap; }
@@ -29,14 +30,25 @@ struct Case {
   Floats b() const { return random_floats((b_transposed ? N : K) * ldb(), 2); }
   Floats bias() const { return random_floats(N, 3); }
 
+  // What b() is stored as: 16 bits of any pattern whose number is finite.
+  std::vector<uint16_t> b_halves() const {
+    Random random(5);
+    std::vector<uint16_t> halves(b().size());
+    const uint32_t without_top = type == NumberType::kF16 ? 0xBFFF : 0xBF7F;  // below 2 in magnitude, also subnormal
+    for (uint16_t& bits : halves) bits = static_cast<uint16_t>(random.below(1 << 16) & without_top);
+    return halves;
+  }
+
   template <class F>
   Floats run(F&& product) const {
     const auto a_values = a(), b_values = b(), bias_values = bias();
+    const auto halves = b_halves();
     auto c = random_floats(M * ldc(), 4);
     Gemm g{};
     g.M = M, g.N = N, g.K = K;
     g.a = {a_values.data(), lda(), a_transposed};
-    g.b = {b_values.data(), ldb(), b_transposed};
+    g.b = {b_values.data(), ldb(), b_transposed, type};
+    if (type != NumberType::kF32) g.b.data = halves.data();
     g.c = c.data(), g.ldc = ldc();
     g.accumulate = accumulate;
     g.bias = with_bias ? bias_values.data() : nullptr;
@@ -48,7 +60,8 @@ struct Case {
 
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.M << "x" << c.N << "x" << c.K << (c.a_transposed ? " T" : " N") << (c.b_transposed ? "T" : "N")
-             << (c.accumulate ? " accumulate" : "") << (c.with_bias ? " bias" : "") << " gap " << c.gap;
+             << (c.accumulate ? " accumulate" : "") << (c.with_bias ? " bias" : "") << " gap " << c.gap << " "
+             << name(c.type);
 }
 
 // Bit for bit where the CPU fuses; the baseline rounds twice.
@@ -87,6 +100,37 @@ TEST(Gemm, EqualsTheReferenceOverRandomShapes) {
     c.with_bias = !c.accumulate && random.below(2) != 0;
     c.gap = static_cast<int64_t>(random.below(2) * random.below(20));
     check(c);
+  }
+}
+
+// Weights of 16 bits: the chain of the f32 they stand for, for few rows and for many.
+TEST(Gemm, SixteenBitsEqualTheReference) {
+  Random random(13);
+  for (const NumberType type : {NumberType::kF16, NumberType::kBf16}) {
+    for (int64_t rows = 1; rows <= 40; ++rows) {
+      Case c{rows, 0, 0};
+      c.N = 1 + static_cast<int64_t>(random.below(rows % 4 == 1 ? 700 : 90));
+      c.K = static_cast<int64_t>(random.below(rows % 4 == 2 ? 900 : 120));
+      c.a_transposed = rows % 5 == 4;
+      c.b_transposed = random.below(2) != 0;
+      c.accumulate = random.below(3) == 0;
+      c.with_bias = !c.accumulate && random.below(2) != 0;
+      c.gap = static_cast<int64_t>(random.below(2) * random.below(20));
+      c.type = type;
+      check(c);
+    }
+    check({900, 70, 130, false, true, false, true, 0, Precision::kF32, type});
+    check({900, 1000, 30, false, false, false, false, 0, Precision::kBf16, type});  // bf16 is asked of f32 alone
+  }
+}
+
+// Few rows take a path of their own, up to so many columns that threads share them.
+TEST(Gemm, FewRowsEqualTheReference) {
+  for (const int64_t M : {1, 2, 3, 5, 8, 15, 16, 17}) {
+    for (const bool b_transposed : {false, true}) {
+      check({M, 1100, 130, false, b_transposed, false, true, 5});
+      check({M, 77, 1030, false, b_transposed, true});
+    }
   }
 }
 
@@ -142,7 +186,9 @@ TEST(Gemm, Bf16RoundsItsInputs) {
 TEST(Gemm, BitsDoNotDependOnThreadsOrTargets) {
   for (const Case& c :
        {Case{700, 100, 300, false, true, false, true}, Case{50, 700, 600}, Case{130, 70, 900, true, false, true},
-        Case{400, 1100, 70, true, false, true}, Case{130, 70, 900, false, true, true, false, 0, Precision::kBf16}}) {
+        Case{400, 1100, 70, true, false, true}, Case{3, 1500, 70}, Case{16, 1500, 70, false, true},
+        Case{2, 900, 70, false, false, false, true, 0, Precision::kF32, NumberType::kF16},
+        Case{40, 900, 70, false, true, false, true, 0, Precision::kF32, NumberType::kBf16}, Case{130, 70, 900, false, true, true, false, 0, Precision::kBf16}}) {
     SCOPED_TRACE(c);
     testing::expect_same_everywhere([&] { return c.run(gemm); });
   }

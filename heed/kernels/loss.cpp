@@ -96,7 +96,8 @@ void block_gradients(const VocabularyLoss& l, int64_t first, int64_t rows, const
   if (l.dx) {
     g.M = rows, g.N = l.C, g.K = l.V;
     g.a = {dlogits, l.V};
-    g.b = {l.weight.data, l.weight.ld, !l.weight.transposed};
+    g.b = l.weight;
+    g.b.transposed = !l.weight.transposed;
     g.c = l.dx + first * l.C, g.ldc = l.C;
     gemm(g);
   }

@@ -15,7 +15,7 @@ std::vector<double> log_probabilities(const VocabularyLoss& l, int64_t t) {
   double top = -INFINITY;
   for (int64_t v = 0; v < l.V; ++v) {
     double z = l.bias ? l.bias[v] : 0.0;
-    for (int64_t c = 0; c < l.C; ++c) z += double{l.x[t * l.C + c]} * l.weight.data[place(l.weight, c, v)];
+    for (int64_t c = 0; c < l.C; ++c) z += double{l.x[t * l.C + c]} * *l.weight.at(place(l.weight, c, v));
     logits[static_cast<size_t>(v)] = z;
     top = std::max(top, z);
   }
@@ -31,7 +31,7 @@ void add_gradients(const VocabularyLoss& l, int64_t t, const std::vector<double>
     double dx = 0;
     for (int64_t v = 0; v < l.V; ++v) {
       const int64_t at = place(l.weight, c, v);
-      dx += dlogits[static_cast<size_t>(v)] * l.weight.data[at];
+      dx += dlogits[static_cast<size_t>(v)] * *l.weight.at(at);
       if (l.dweight) l.dweight[at] += static_cast<float>(dlogits[static_cast<size_t>(v)] * l.x[t * l.C + c]);
     }
     if (l.dx) l.dx[t * l.C + c] = static_cast<float>(dx);

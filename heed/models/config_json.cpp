@@ -203,6 +203,12 @@ ModelConfig from_heed_json(const nlohmann::json& from, const std::string& where)
   return config;
 }
 
+// What `heed quantize` wrote: the tensors themselves say how.
+bool heed_quantised(const json& config) {
+  const auto key = config.find("quantization_config");
+  return key != config.end() && key->is_object() && key->value("quant_method", json()) == "heed";
+}
+
 ModelConfig from_published(const nlohmann::json& from, const std::string& type, const std::string& where) {
   const Architecture* architecture = find_architecture(type);
   if (architecture == nullptr) {
@@ -211,7 +217,7 @@ ModelConfig from_published(const nlohmann::json& from, const std::string& type, 
     fail_file("{}: a model of type {}, expected {} or heed", where, in_quotes(type), fmt::join(known, ", "));
   }
   const Foreign foreign{from, where};
-  foreign.demand_none("quantization_config");
+  if (!heed_quantised(from)) foreign.demand_none("quantization_config");
   const ModelConfig config = architecture->read(foreign);
   check_read(config, where);
   return config;
@@ -225,6 +231,7 @@ ParsedConfig parse_config(std::string_view text, const std::string& where) {
   const auto type = config.find("model_type");
   if (type == config.end() || !type->is_string()) fail_file("{} names no model_type", where);
   if (*type != "heed") return {from_published(config, type->get<std::string>(), where), *type};
+  if (heed_quantised(config)) config.erase("quantization_config");
   for (const char* key : {"model_type", "architectures", "heed_version"}) config.erase(key);
   return {from_heed_json(config, where), "heed"};
 }

@@ -1,6 +1,8 @@
 #include "heed/models/directory.h"
 
+#include <algorithm>
 #include <filesystem>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
@@ -63,6 +65,15 @@ ParsedConfig read_parsed(const std::string& folder) {
   return parsed;
 }
 
+ParsedConfig read_decoder(const std::string& folder) {
+  ParsedConfig parsed = read_parsed(folder);
+  if (parsed.config.family != Family::kDecoder || parsed.config.vocabulary == 0) {
+    fail_file("[model] '{}' (type {}) is no language model: expected a decoder alone, with a vocabulary", folder,
+              parsed.type);
+  }
+  return parsed;
+}
+
 WeightsLayout layout_of(const ModelConfig& c, const Architecture* architecture) {
   WeightsLayout layout = architecture ? architecture->layout(c) : WeightsLayout{heed_names()};
   layout.model_in_out = c.main_stack().weights_in_out;
@@ -72,19 +83,28 @@ WeightsLayout layout_of(const ModelConfig& c, const Architecture* architecture) 
 template <class Model>
 Model load(const std::string& folder, ParsedConfig parsed, const LoadOptions& options) {
   ModelConfig& config = parsed.config;
-  config.encoder.weights_in_out = config.decoder.weights_in_out = options.for_running;
+  const Architecture* architecture = find_architecture(parsed.type);
+  const auto file = std::make_shared<const ShardedTensors>(open_weights(folder));
+  bool in_out = options.for_running;
+  if (options.as_stored) {
+    in_out = stored_in_out(*file, Model(config, std::nullopt).parameters, layout_of(config, architecture));
+  }
+  config.encoder.weights_in_out = config.decoder.weights_in_out = in_out;
   Model model(config, std::nullopt);
+  const WeightsLayout layout = layout_of(config, architecture);
   // The file bounds what is allocated, whatever the config says.
-  const ShardedTensors file = open_weights(folder);
-  const WeightsLayout layout = layout_of(config, find_architecture(parsed.type));
-  check_weights(file, model.parameters, layout);
+  check_weights(*file, model.parameters, layout);
+  if (options.as_stored) leave_stored(file, model.parameters, layout);
   model.parameters.allocate_for_loading();
-  read_weights(file, model.parameters, layout);
+  read_weights(*file, model.parameters, layout);
   return model;
 }
 
 void save(const std::string& folder, const ModelConfig& c, const nn::Parameters& parameters) {
-  if (c.main_stack().weights_in_out) fail("[model] a model loaded for running is not saved: load it for training");
+  const auto is_stored = [](const nn::Parameter& p) { return p.tensor.stored() != nullptr; };
+  if (c.main_stack().weights_in_out || std::any_of(parameters.list().begin(), parameters.list().end(), is_stored)) {
+    fail("[model] a model loaded for running is not saved: load it for training");
+  }
   const Architecture* architecture = architecture_of(c);
   json config = architecture ? architecture->config(c) : heed_json(c);
   if (!architecture) config["model_type"] = "heed";
@@ -112,16 +132,20 @@ EncoderDecoder load_translator(const std::string& folder, const LoadOptions& opt
   if (parsed.config.family != Family::kEncoderDecoder || parsed.config.vocabulary == 0) {
     fail_file("[model] '{}' is no translator: expected an encoder and a decoder with a vocabulary", folder);
   }
-  return load<EncoderDecoder>(folder, std::move(parsed), options);
+  return load<EncoderDecoder>(folder, std::move(parsed), {.for_running = options.for_running});
 }
 
 Decoder load_decoder(const std::string& folder, const LoadOptions& options) {
-  ParsedConfig parsed = read_parsed(folder);
-  if (parsed.config.family != Family::kDecoder || parsed.config.vocabulary == 0) {
-    fail_file("[model] '{}' (type {}) is no language model: expected a decoder alone, with a vocabulary", folder,
-              parsed.type);
-  }
-  return load<Decoder>(folder, std::move(parsed), options);
+  return load<Decoder>(folder, read_decoder(folder), options);
+}
+
+OpenDecoder open_decoder(const std::string& folder) {
+  const ParsedConfig parsed = read_decoder(folder);
+  const Decoder model(parsed.config, std::nullopt);
+  OpenDecoder open{std::make_shared<const ShardedTensors>(open_weights(folder)), {}};
+  open.matrices =
+      matrices_of_products(*open.file, model.parameters, layout_of(parsed.config, find_architecture(parsed.type)));
+  return open;
 }
 
 void save_translator(const std::string& folder, const EncoderDecoder& model) {

@@ -3,10 +3,13 @@
 // type "heed", so that they refuse it instead of being silently wrong.
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "heed/models/decoder.h"
 #include "heed/models/encoder_decoder.h"
+#include "heed/models/weights.h"
 
 namespace heed::models {
 
@@ -19,11 +22,22 @@ std::string model_type(const ModelConfig& config);
 struct LoadOptions {
   // Weights as (in, out): faster products of few rows. Their numbers are the same.
   bool for_running = false;
+  // Of a language model: matrices stay in the mapped file, f32, f16, bf16 or quantised, and are multiplied as they are.
+  // Nothing is read before it is used, nor looked at for NaN.
+  bool as_stored = false;
 };
 // From model.safetensors, or from several files with model.safetensors.index.json. Missing, unexpected and misshapen
-// tensors are one error that lists them by name; so is one with NaN or infinity.
+// tensors are one error that lists them by name; so is one with NaN or infinity. Quantised ones are read as the numbers
+// that they stand for.
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options = {});
 Decoder load_decoder(const std::string& folder, const LoadOptions& options = {});
+
+// The tensors of a language model, and which of them products read.
+struct OpenDecoder {
+  std::shared_ptr<const ShardedTensors> file;
+  std::vector<MatrixInFile> matrices;
+};
+OpenDecoder open_decoder(const std::string& folder);
 
 // The directory's own files, each atomically; model.safetensors last.
 void save_translator(const std::string& folder, const EncoderDecoder& model);

@@ -5,14 +5,19 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
 
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
+#include "heed/kernels/quantised.h"
 
 namespace heed::models {
 namespace {
+
+using kernels::NumberType;
+using kernels::tile_bytes;
 
 std::string shape_text(const std::vector<int64_t>& shape) { return fmt::format("({})", fmt::join(shape, ", ")); }
 
@@ -74,6 +79,16 @@ struct Place {
   }
 };
 
+// What products and embeddings read, and nothing else.
+bool is_matrix_of_products(const nn::Parameter& p) {
+  return is_linear(p) || p.name == "embedding.weight" || p.name == "output.weight";
+}
+
+bool may_be_tiles(const nn::Parameter& p, const Place& place) {
+  return is_matrix_of_products(p) && place.in % kernels::kGroup == 0 &&
+         (place.parts == 1 || place.out % kernels::kTileOutputs == 0);
+}
+
 std::vector<int64_t> stored_shape(const nn::Parameter& p, const StoredAs& stored, const Place& place) {
   std::vector<int64_t> shape;
   if (stored.leading_one) shape.push_back(1);
@@ -83,8 +98,18 @@ std::vector<int64_t> stored_shape(const nn::Parameter& p, const StoredAs& stored
   return shape;
 }
 
+// What products read the tensor as; nothing where they cannot.
+std::optional<NumberType> number_type(const StoredTensor& tensor) {
+  if (is_tiles(tensor)) return tensor.shape[2] == tile_bytes(NumberType::kInt8) ? NumberType::kInt8 : NumberType::kInt4;
+  if (tensor.dtype == StoredType::kF32) return NumberType::kF32;
+  if (tensor.dtype == StoredType::kF16) return NumberType::kF16;
+  if (tensor.dtype == StoredType::kBF16) return NumberType::kBf16;
+  return std::nullopt;
+}
+
 // A parameter and the tensor that it is read from; null: none, it is zeros.
 struct Match {
+  const nn::Parameter* parameter;
   Tensor tensor;
   const StoredTensor* stored;
   Place place;
@@ -105,7 +130,18 @@ struct Unpacked {
   }
 };
 
+void read_tiles(const Match& m) {
+  const Place& place = m.place;
+  std::vector<float> row(static_cast<size_t>(place.in));
+  const kernels::NumberTable table{m.stored->bytes.data(), place.in, 0, *number_type(*m.stored)};
+  for (int64_t o = 0; o < place.out; ++o) {
+    kernels::copy_row(row.data(), table, place.part * place.out + o);
+    for (int64_t i = 0; i < place.in; ++i) m.tensor.data()[place.ours(o, i)] = row[static_cast<size_t>(i)];
+  }
+}
+
 void read(const Match& m, Unpacked& unpacked) {
+  if (is_tiles(*m.stored)) return read_tiles(m);
   const Place& place = m.place;
   if (place.is_one_run()) {
     StoredTensor run = *m.stored;
@@ -134,23 +170,47 @@ bool is_float(StoredType type) {
 
 Match match(const ShardedTensors& file, const nn::Parameter& p, const StoredAs& stored, bool model_in_out,
             Faults& faults) {
-  const Place place(p, stored, model_in_out);
+  Place place(p, stored, model_in_out);
   const auto name =
       std::find_if(stored.names.begin(), stored.names.end(), [&](const auto& n) { return file.find(n) != nullptr; });
   if (name == stored.names.end()) {
     if (!stored.may_be_missing && stored.part == 0) faults.missing.push_back(stored.names[0]);
-    return {p.tensor, nullptr, place};
+    return {&p, p.tensor, nullptr, place};
   }
   const StoredTensor* tensor = file.find(*name);
-  const std::vector<int64_t> shape = stored_shape(p, stored, place);
-  if (stored.part > 0) return {p.tensor, tensor, place};  // said of the first part already
+  std::vector<int64_t> shape = stored_shape(p, stored, place);
+  if (is_tiles(*tensor) && may_be_tiles(p, place)) {
+    shape = tiles_shape(place.out * place.parts, place.in, tensor->shape[2]);
+    place.theirs_in_out = false;
+  }
+  if (stored.part > 0) return {&p, p.tensor, tensor, place};  // said of the first part already
   if (tensor->shape != shape) {
     faults.misshapen.push_back(fmt::format("{} {}, expected {}", *name, shape_text(tensor->shape), shape_text(shape)));
-  } else if (!is_float(tensor->dtype)) {
+  } else if (!is_float(tensor->dtype) && !is_tiles(*tensor)) {
     faults.misshapen.push_back(
         fmt::format("{} of type {}, expected F32, F16, BF16 or F64", *name, name_of(tensor->dtype)));
   }
-  return {p.tensor, tensor, place};
+  return {&p, p.tensor, tensor, place};
+}
+
+// The numbers where they lie, if products can read them there.
+std::optional<StoredNumbers> in_file(const Match& m) {
+  if (m.stored == nullptr || !is_matrix_of_products(*m.parameter)) return std::nullopt;
+  const Place& place = m.place;
+  const auto type = number_type(*m.stored);
+  if (!type || place.ours_in_out != place.theirs_in_out) return std::nullopt;
+  StoredNumbers numbers;
+  numbers.type = *type;
+  const std::byte* const first = m.stored->bytes.data();
+  if (kernels::is_quantised(*type)) {
+    numbers.data = first + place.part * kernels::quantised_bytes(*type, place.out, place.in);
+    return numbers;
+  }
+  const int64_t size = size_of(m.stored->dtype);
+  if (reinterpret_cast<uintptr_t>(first) % static_cast<uintptr_t>(size) != 0) return std::nullopt;
+  numbers.ld = place.theirs_in_out ? place.out * place.parts : place.in;
+  numbers.data = first + size * place.theirs(0, 0);
+  return numbers;
 }
 
 std::vector<Match> matches(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout) {
@@ -194,6 +254,7 @@ void check_weights(const ShardedTensors& file, const nn::Parameters& parameters,
 void read_weights(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout) {
   Unpacked unpacked;
   for (const Match& m : matches(file, parameters, layout)) {
+    if (m.tensor.stored()) continue;
     if (m.stored == nullptr) {
       std::fill_n(m.tensor.data(), m.tensor.numel(), 0.0f);
       continue;
@@ -201,6 +262,43 @@ void read_weights(const ShardedTensors& file, const nn::Parameters& parameters, 
     read(m, unpacked);
     check_numbers(m, file.path());
   }
+}
+
+bool is_tiles(const StoredTensor& tensor) {
+  return tensor.dtype == StoredType::kU8 && tensor.shape.size() == 3 &&
+         (tensor.shape[2] == tile_bytes(NumberType::kInt8) || tensor.shape[2] == tile_bytes(NumberType::kInt4));
+}
+
+std::vector<int64_t> tiles_shape(int64_t out, int64_t in, int64_t tile_bytes) {
+  return {kernels::tiles_across(out), in / kernels::kGroup, tile_bytes};
+}
+
+std::vector<MatrixInFile> matrices_of_products(const ShardedTensors& file, const nn::Parameters& parameters,
+                                               const WeightsLayout& layout) {
+  std::vector<MatrixInFile> all;
+  for (const Match& m : matches(file, parameters, layout)) {
+    const Place& place = m.place;
+    if (m.stored == nullptr || place.part > 0 || !is_matrix_of_products(*m.parameter)) continue;
+    all.push_back({m.stored, place.out * place.parts, place.in, place.theirs_in_out, !is_linear(*m.parameter),
+                   may_be_tiles(*m.parameter, place)});
+  }
+  return all;
+}
+
+void leave_stored(const std::shared_ptr<const ShardedTensors>& file, const nn::Parameters& parameters,
+                  const WeightsLayout& layout) {
+  for (const Match& m : matches(*file, parameters, layout)) {
+    if (auto numbers = in_file(m)) {
+      numbers->owner = file;
+      Tensor(m.tensor).set_stored(std::move(*numbers));
+    }
+  }
+}
+
+bool stored_in_out(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout) {
+  const std::vector<Match> all = matches(file, parameters, layout);
+  return std::any_of(all.begin(), all.end(), [](const Match& m) { return m.place.theirs_in_out; }) &&
+         std::none_of(all.begin(), all.end(), [](const Match& m) { return m.stored && is_tiles(*m.stored); });
 }
 
 void TensorsToWrite::add(const std::string& name, std::vector<int64_t> shape, const float* numbers) {

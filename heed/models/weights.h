@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -39,7 +40,27 @@ struct WeightsLayout {
 };
 // What is missing, unexpected or misshapen is one error that lists it. Needs no memory for the parameters yet.
 void check_weights(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout);
-// Checks, then reads every parameter; one that holds NaN or infinity is an error with its name.
+// Matrices that only products and tables of tokens read stay in the file, which lives as long as they do; those that the
+// file holds in another order or as F64 do not. Their numbers are not looked at: that would read all of the file.
+void leave_stored(const std::shared_ptr<const ShardedTensors>& file, const nn::Parameters& parameters,
+                  const WeightsLayout& layout);
+// Whether the file has the linear maps as (in, out), as GPT-2's do.
+bool stored_in_out(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout);
+// The tensors that hold matrices of products, each once.
+struct MatrixInFile {
+  const StoredTensor* tensor;
+  int64_t out, in;
+  bool in_out;         // how it lies
+  bool is_table;       // of tokens
+  bool fits_in_tiles;  // else its sizes do not allow it to be quantised
+};
+std::vector<MatrixInFile> matrices_of_products(const ShardedTensors& file, const nn::Parameters& parameters,
+                                               const WeightsLayout& layout);
+// A matrix of 8 or 4 bits in a file: U8, tiles by groups by bytes (kernels/quantised.h), always (out, in).
+bool is_tiles(const StoredTensor& tensor);
+std::vector<int64_t> tiles_shape(int64_t out, int64_t in, int64_t tile_bytes);
+
+// Checks, then reads every parameter that has not been left; one that holds NaN or infinity is an error with its name.
 void read_weights(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout);
 
 // Tensors on their way to a file, with the numbers that are no parameter's own.

@@ -60,11 +60,13 @@ void Parameters::allocate(uint64_t seed) {
 
 void Parameters::allocate_for_loading() {
   // No gap between parameters: those declared one after the other can be multiplied as one matrix.
-  size_ = count();
+  size_ = 0;
+  for (const Parameter& p : list_) size_ += p.tensor.stored() ? 0 : p.tensor.numel();
   values_ = Buffer(size_);
   gradients_ = Buffer(size_);
   int64_t offset = 0;
   for (const Parameter& p : list_) {
+    if (p.tensor.stored()) continue;
     p.tensor.node()->values = values_;
     p.tensor.node()->offset = offset;
     Tensor(p.tensor).set_grad_storage(gradients_, offset);

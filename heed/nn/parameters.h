@@ -34,7 +34,7 @@ class Parameters {
   Tensor declare(const std::string& name, const Shape& shape, const Init& init);
   // Gives all of them memory and starting values, which depend on (seed, name) alone.
   void allocate(uint64_t seed);
-  // Memory alone: every number is about to be read from a file.
+  // Memory alone: every number is about to be read from a file. What is stored in one already gets none.
   void allocate_for_loading();
 
   const std::vector<Parameter>& list() const { return list_; }
@@ -45,7 +45,7 @@ class Parameters {
 
   float* values() const { return values_.data(); }
   float* gradients() const { return gradients_.data(); }  // complete after finish_gradients()
-  int64_t arena_size() const { return size_; }            // count(): parameters lie without gaps
+  int64_t arena_size() const { return size_; }            // parameters lie without gaps
   void clear_gradients() const;
   void finish_gradients() const;  // zeros for those that no backward reached
 

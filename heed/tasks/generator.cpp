@@ -177,7 +177,7 @@ class PromptStream {
 }  // namespace
 
 Generator Generator::open(const std::string& folder) {
-  models::Decoder model = models::load_decoder(folder, {.for_running = true});
+  models::Decoder model = models::load_decoder(folder, {.as_stored = true});
   std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(folder);
   if (tokenizer->size() > model.config.vocabulary) {
     fail_file("[model] '{}': the tokenizer has {} ids, the model {}", folder, tokenizer->size(),

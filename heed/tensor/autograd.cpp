@@ -177,7 +177,7 @@ bool grad_enabled() { return recording; }
 bool Tensor::requires_grad() const { return known().requires_grad; }
 
 Tensor& Tensor::set_requires_grad(bool wanted) {
-  known().requires_grad = wanted;
+  (wanted ? in_memory() : known()).requires_grad = wanted;
   return *this;
 }
 

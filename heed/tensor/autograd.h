@@ -10,6 +10,7 @@
 #include <array>
 #include <atomic>
 #include <initializer_list>
+#include <memory>
 #include <utility>
 
 #include "heed/tensor/tensor.h"
@@ -44,6 +45,7 @@ struct Node : Pooled {
   int64_t offset = 0, ld = 0;
   Shape shape;
   bool requires_grad = false;
+  std::shared_ptr<const StoredNumbers> stored;  // instead of values
 
   Buffer grad;
   int64_t grad_offset = 0;

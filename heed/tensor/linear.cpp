@@ -1,6 +1,7 @@
 #include "heed/tensor/linear.h"
 
 #include "heed/kernels/elementwise.h"
+#include "heed/kernels/quantised.h"
 #include "heed/tensor/op_check.h"
 
 namespace heed {
@@ -12,15 +13,24 @@ void check_linear(const char* op, const Tensor& x, const LinearWeight& w) {
   check_rank(op, "weight", w.weight, 2);
   check_columns(op, "input", x, w.in());
   if (w.bias) check_shape(op, "bias", w.bias, {w.out()});
+  const StoredNumbers* stored = w.weight.stored();
+  if (!stored || !kernels::is_quantised(stored->type)) return;
+  if (w.layout != WeightLayout::kOutIn) fail("[{}] weights of {}: expected (out, in)", op, name(stored->type));
+  if (x.requires_grad() && grad_enabled()) fail("[{}] no gradient passes through weights of {}", op, name(stored->type));
+}
+
+Operand operand_of(const LinearWeight& w) {
+  const bool out_in = w.layout == WeightLayout::kOutIn;
+  if (const StoredNumbers* s = w.weight.stored()) return {s->data, s->ld, out_in, s->type};
+  return {w.weight.data(), w.weight.ld(), out_in};
 }
 
 void linear_forward(float* y, int64_t ldy, const Rows& x, const LinearWeight& w, const Finish* finish) {
-  const bool out_in = w.layout == WeightLayout::kOutIn;
   kernels::gemm({.M = x.rows,
                  .N = w.out(),
                  .K = w.in(),
                  .a = Operand{x.data, x.ld},
-                 .b = Operand{w.weight.data(), w.weight.ld(), out_in},
+                 .b = operand_of(w),
                  .c = y,
                  .ldc = ldy,
                  .bias = w.bias ? w.bias.data() : nullptr,
@@ -31,12 +41,13 @@ void linear_forward(float* y, int64_t ldy, const Rows& x, const LinearWeight& w,
 void linear_backward_input(const GradTarget& dx, const Rows& dy, const LinearWeight& w, Precision precision,
                            const Finish* finish) {
   if (!dx) return;
-  const bool out_in = w.layout == WeightLayout::kOutIn;
+  Operand turned = operand_of(w);
+  turned.transposed = !turned.transposed;
   kernels::gemm({.M = dy.rows,
                  .N = w.in(),
                  .K = w.out(),
                  .a = Operand{dy.data, dy.ld},
-                 .b = Operand{w.weight.data(), w.weight.ld(), !out_in},
+                 .b = turned,
                  .c = dx.data,
                  .ldc = dx.ld,
                  .accumulate = dx.accumulate,
@@ -91,10 +102,27 @@ bool follows(const Tensor& a, const Tensor& b) {
          nb.grad_offset == na.grad_offset + a.numel() && na.grad_written == nb.grad_written;
 }
 
+// Bytes from the first output of a stored map to that of the map behind it.
+int64_t stored_bytes(const LinearWeight& w, const StoredNumbers& s) {
+  if (kernels::is_quantised(s.type)) {
+    return w.out() % kernels::kTileOutputs ? -1 : kernels::quantised_bytes(s.type, w.out(), w.in());
+  }
+  const int64_t size = s.type == kernels::NumberType::kF32 ? 4 : 2;
+  return size * w.out() * (w.layout == WeightLayout::kOutIn ? s.ld : 1);
+}
+
+bool follows(const LinearWeight& a, const LinearWeight& b) {
+  const StoredNumbers *sa = a.weight.stored(), *sb = b.weight.stored();
+  if (!sa && !sb) return a.layout == WeightLayout::kOutIn && follows(a.weight, b.weight);
+  if (!sa || !sb || sa->type != sb->type || sa->ld != sb->ld || sa->owner != sb->owner) return false;
+  return static_cast<const std::byte*>(sb->data) == static_cast<const std::byte*>(sa->data) + stored_bytes(a, *sa);
+}
+
 bool one_in_memory(std::span<const LinearWeight> maps) {
   for (size_t i = 0; i < maps.size(); ++i) {
-    if (maps[i].layout != WeightLayout::kOutIn) return false;
-    if (i && (!follows(maps[i - 1].weight, maps[i].weight) || !follows(maps[i - 1].bias, maps[i].bias))) return false;
+    const bool stored = maps[i].weight.stored() != nullptr;
+    if (maps[i].layout != maps[0].layout || (!stored && maps[i].layout != WeightLayout::kOutIn)) return false;
+    if (i && (!follows(maps[i - 1], maps[i]) || !follows(maps[i - 1].bias, maps[i].bias))) return false;
   }
   return true;
 }
@@ -102,7 +130,20 @@ bool one_in_memory(std::span<const LinearWeight> maps) {
 // Joined weights as tensors over the same memory.
 Tensor join(const Tensor& first, const Shape& shape) {
   if (!first) return {};
+  if (const StoredNumbers* stored = first.stored()) {
+    Tensor whole = Tensor::view_of(Buffer(), 0, shape);
+    whole.set_stored(*stored);
+    return whole;
+  }
   return Tensor::view_of(first.node()->values, first.node()->offset, shape);
+}
+
+// Maps that lie one after the other as one of `total` outputs.
+LinearWeight join(std::span<const LinearWeight> maps, int64_t total) {
+  const LinearWeight& first = maps[0];
+  const bool out_in = first.layout == WeightLayout::kOutIn;
+  return {join(first.weight, out_in ? Shape{total, first.in()} : Shape{first.in(), total}), join(first.bias, {total}),
+          first.layout};
 }
 
 struct SideBySide {
@@ -114,8 +155,7 @@ struct SideBySide {
 
   void forward(const Tensor& x, const Tensor& y) const {
     if (one_in_memory(maps())) {
-      const LinearWeight all{join(held[0].weight, {total, held[0].in()}), join(held[0].bias, {total})};
-      detail::linear_forward(y.data(), y.ld(), detail::rows_of(x), all);
+      detail::linear_forward(y.data(), y.ld(), detail::rows_of(x), join(maps(), total));
       return;
     }
     int64_t column = 0;
@@ -140,8 +180,7 @@ struct SideBySide {
   }
 
   void backward_as_one(const Tensor& x, const Tensor& dy, Precision precision) const {
-    LinearWeight all{join(held[0].weight, {total, held[0].in()}), join(held[0].bias, {total})};
-    detail::linear_backward_input(x.grad_target(), detail::rows_of(dy), all, precision);
+    detail::linear_backward_input(x.grad_target(), detail::rows_of(dy), join(maps(), total), precision);
     // Asking every part for its target marks all of them as written; the first part's memory starts the whole.
     const GradTarget dw = held[0].weight.grad_target(), db = held[0].bias.grad_target();
     for (size_t i = 1; i < count; ++i) {

@@ -14,6 +14,9 @@ struct Rows {
 };
 inline Rows rows_of(const Tensor& x) { return {x.data(), x.ld(), x.rows()}; }
 
+// The weight as b of x W.
+kernels::Operand operand_of(const LinearWeight& w);
+
 void check_linear(const char* op, const Tensor& x, const LinearWeight& w);
 
 // y = x W + b

@@ -31,7 +31,7 @@ LossResult vocabulary_loss(const Tensor& x_in, const LinearWeight& given, std::s
                             .C = w.in(),
                             .V = w.out(),
                             .x = x.data(),
-                            .weight = {w.weight.data(), w.weight.ld(), w.layout == WeightLayout::kOutIn},
+                            .weight = detail::operand_of(w),
                             .bias = w.bias ? w.bias.data() : nullptr,
                             .targets = targets.data(),
                             .smoothing = args.smoothing,

@@ -83,7 +83,22 @@ int64_t Tensor::rows() const {
 
 int64_t Tensor::ld() const { return known().ld; }
 
-float* Tensor::data() const { return known().values.data() + node_->offset; }
+detail::Node& Tensor::in_memory() const {
+  if (known().stored) {
+    fail("[tensor] the numbers of shape {} are stored as {}: only products and embeddings read them", shape().str(),
+         name(node_->stored->type));
+  }
+  return *node_;
+}
+
+float* Tensor::data() const { return in_memory().values.data() + node_->offset; }
+
+const StoredNumbers* Tensor::stored() const { return known().stored.get(); }
+
+void Tensor::set_stored(StoredNumbers numbers) {
+  known().requires_grad = false;
+  node_->stored = std::make_shared<const StoredNumbers>(std::move(numbers));
+}
 
 float Tensor::item() const {
   if (numel() != 1) fail("[item] shape {}: expected one element", shape().str());
@@ -97,12 +112,13 @@ std::vector<float> Tensor::to_vector() const {
   return out;
 }
 
-Tensor Tensor::detach() const { return new_node(known().values, node_->offset, shape(), ld()); }
+Tensor Tensor::detach() const { return new_node(in_memory().values, node_->offset, shape(), ld()); }
 
 Tensor columns(const Tensor& x, int64_t begin, int64_t end) {
   if (begin < 0 || begin > end || end > x.cols() || x.shape().rank() == 0) {
     fail("[columns] [{}, {}) of shape {}", begin, end, x.shape().str());
   }
+  if (x.stored()) fail("[columns] of stored numbers: expected numbers in memory");
   detail::Node* parent = x.node();
   Tensor view = new_node(parent->values, parent->offset + begin, x.shape().with_last(end - begin), x.ld());
   if (detail::record(view, {x})) {

@@ -4,11 +4,13 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
 
 #include "heed/base/buffer.h"
+#include "heed/kernels/numbers.h"
 #include "heed/tensor/shape.h"
 
 namespace heed {
@@ -27,6 +29,14 @@ struct GradTarget {
   int64_t ld = 0;
   bool accumulate = false;
   explicit operator bool() const { return data != nullptr; }
+};
+
+// Numbers that stay where a file has them and as it has them: products and embeddings read them, nothing else can.
+struct StoredNumbers {
+  const void* data = nullptr;
+  int64_t ld = 0;  // from one row to the next; quantised ones have none
+  kernels::NumberType type = kernels::NumberType::kF32;
+  std::shared_ptr<const void> owner;  // of the memory
 };
 
 class Tensor {
@@ -59,6 +69,9 @@ class Tensor {
   bool contiguous() const { return ld() == cols() || rows() <= 1; }
   float* data() const;
   float item() const;  // of a tensor with one element
+  // From now on (rows, columns) numbers of a file, without a gradient.
+  void set_stored(StoredNumbers numbers);
+  const StoredNumbers* stored() const;  // null for numbers in memory
   std::vector<float> to_vector() const;
 
   bool requires_grad() const;
@@ -83,7 +96,8 @@ class Tensor {
   explicit Tensor(detail::Node* node) noexcept : node_(node) {}  // takes over one reference
 
  private:
-  detail::Node& known() const;  // an error where there is no value
+  detail::Node& known() const;      // an error where there is no value
+  detail::Node& in_memory() const;  // an error where the value is stored
 
   detail::Node* node_ = nullptr;
 };

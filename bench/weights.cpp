@@ -1,0 +1,125 @@
+// The products of one token through GPT-2 small's shape, its weights in each form that files have them, beside a pure read
+// of the same bytes: what memory allows.
+//   weights [rows ...]    how many sequences at once; 1 and 16 without it
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "heed/base/buffer.h"
+#include "heed/base/random.h"
+#include "heed/base/threads.h"
+#include "heed/kernels/gemm.h"
+#include "heed/kernels/quantised.h"
+
+namespace {
+
+using heed::kernels::Gemm;
+using Clock = std::chrono::steady_clock;
+
+struct Layer {
+  int64_t out, in;
+};
+
+std::vector<Layer> gpt2() {
+  std::vector<Layer> all;
+  for (int i = 0; i < 12; ++i) all.insert(all.end(), {{2304, 768}, {768, 768}, {3072, 768}, {768, 3072}});
+  all.push_back({50257, 768});
+  return all;
+}
+
+// Every byte once, by all threads.
+void read_all(const std::byte* bytes, int64_t n) {
+  constexpr int64_t kChunk = 1 << 17, kStreams = 4, kPart = kChunk / kStreams;
+  heed::parallel_for(n / kChunk, 1, [&](int64_t begin, int64_t end) {
+    uint64_t sum[8] = {};
+    for (int64_t c = begin; c < end; ++c) {
+      const auto* words = reinterpret_cast<const uint64_t*>(bytes + c * kChunk);
+      for (int64_t i = 0; i < kPart / 8; i += 8) {
+        for (int64_t s = 0; s < kStreams; ++s) {
+          __builtin_prefetch(words + s * (kPart / 8) + i + 64);
+          for (int j = 0; j < 8; ++j) sum[j] += words[s * (kPart / 8) + i + j];
+        }
+      }
+    }
+    volatile uint64_t total = sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
+    static_cast<void>(total);
+  });
+}
+
+double best_of(int runs, const auto& f) {
+  double best = 1e9;
+  for (int i = 0; i < runs; ++i) {
+    const auto start = Clock::now();
+    f();
+    best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
+  }
+  return best;
+}
+
+using heed::kernels::NumberType;
+
+int64_t bytes_of(NumberType type, const Layer& l) {
+  if (heed::kernels::is_quantised(type)) return heed::kernels::quantised_bytes(type, l.out, l.in);
+  return l.out * l.in * (type == NumberType::kF32 ? 4 : 2);
+}
+
+void run(const std::vector<Layer>& layers, const std::byte* weights, NumberType type, bool out_in, int64_t rows,
+         const float* x, float* y) {
+  for (const Layer& l : layers) {
+    Gemm g{};
+    g.M = rows, g.N = l.out, g.K = l.in;
+    g.a = {x, l.in};
+    // The table of tokens is always (out, in).
+    const bool turned = out_in || l.out == 50257;
+    g.b = {weights, turned ? l.in : l.out, turned, type};
+    g.c = y, g.ldc = l.out;
+    heed::kernels::gemm(g);
+    weights += bytes_of(type, l);
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::vector<int64_t> rows;
+  for (int i = 1; i < argc; ++i) rows.push_back(std::clamp(std::atoi(argv[i]), 1, 256));
+  if (rows.empty()) rows = {1, 16};
+  const int64_t most = *std::max_element(rows.begin(), rows.end());
+  const std::vector<Layer> layers = gpt2();
+  int64_t numbers = 0;
+  for (const Layer& l : layers) numbers += l.out * l.in;
+  const heed::Buffer memory(numbers), x(3072 * most), y(50257 * most);
+  heed::Random random(1);
+  // 0x2E2E2E2E is a small number in every type.
+  std::memset(memory.data(), 0x2E, 4 * static_cast<size_t>(numbers));
+  for (int64_t i = 0; i < 3072 * most; ++i) x.data()[i] = random.normal();
+  const auto* bytes = reinterpret_cast<const std::byte*>(memory.data());
+  fmt::print("GPT-2 small's {} weights, {} threads\n", numbers, heed::num_threads());
+  for (const NumberType type :
+       {NumberType::kF32, NumberType::kF16, NumberType::kBf16, NumberType::kInt8, NumberType::kInt4}) {
+    int64_t size = 0;
+    for (const Layer& l : layers) size += bytes_of(type, l);
+    for (const bool out_in : {true, false}) {
+      if (!out_in && heed::kernels::is_quantised(type)) continue;
+      double read = 1e9, one = 0;
+      for (const int64_t m : rows) {
+        double best = 1e9;
+        // Turns are taken, so that a busy moment of the machine hits both alike.
+        for (int turn = 0; turn < 5; ++turn) {
+          read = std::min(read, best_of(2, [&] { read_all(bytes, size); }));
+          best = std::min(best, best_of(2, [&] { run(layers, bytes, type, out_in, m, x.data(), y.data()); }));
+        }
+        if (one == 0) one = static_cast<double>(m) / best;
+        fmt::print("{:4} {} {:>3} rows: {:7.2f} ms, {:5.1f} GB/s, {:5.1f} % of a read ({:.1f} GB/s), {:7.1f} rows/s, {:4.1f} x\n",
+                   name(type), out_in ? "(out, in)" : "(in, out)", m, 1e3 * best, 1e-9 * static_cast<double>(size) / best,
+                   100 * read / best, 1e-9 * static_cast<double>(size) / read, static_cast<double>(m) / best,
+                   static_cast<double>(m) / best / one);
+      }
+    }
+  }
+}

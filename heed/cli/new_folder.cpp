@@ -1,0 +1,68 @@
+#include "heed/cli/new_folder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <stdio.h>  // renameat2
+#include <unistd.h>
+
+#include "heed/base/error.h"
+#include "heed/text/tokenizer.h"
+
+namespace heed::cli {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A new folder beside `target`, nobody else's, which is gone at the end unless it got its name.
+class FolderBeside {
+ public:
+  explicit FolderBeside(const fs::path& target) {
+    if (target.has_parent_path()) fs::create_directories(target.parent_path());
+    int64_t number = 0;
+    do {
+      path_ = fmt::format("{}.{}-{}", target.string(), ::getpid(), number++);
+    } while (!fs::create_directory(path_));  // false: it was there
+  }
+  ~FolderBeside() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+  }
+  FolderBeside(const FolderBeside&) = delete;
+  FolderBeside& operator=(const FolderBeside&) = delete;
+  const fs::path& path() const { return path_; }
+
+ private:
+  fs::path path_;
+};
+
+// The names of the two are exchanged at once.
+void exchange(const fs::path& a, const fs::path& b) {
+  if (::renameat2(AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return;
+  throw fs::filesystem_error("exchange", a, b, std::error_code(errno, std::generic_category()));
+}
+
+}  // namespace
+
+NewFolder::NewFolder(std::string command, const std::string& path, bool overwrite)
+    : command_(std::move(command)), target_(fs::path(path).lexically_normal()), replace_(fs::exists(path)) {
+  if (!target_.has_filename()) target_ = target_.parent_path();
+  if (!replace_) return;
+  if (!overwrite) fail("[{}] '{}' exists already: expected a new folder", command_, path);
+  if (!fs::exists(fs::path(path) / "config.json")) fail("[{}] '{}' is no model: it is not replaced", command_, path);
+}
+
+void NewFolder::write(const std::function<void(const std::string&)>& write) const try {
+  const FolderBeside beside(target_);
+  write(beside.path().string());
+  replace_ ? exchange(beside.path(), target_) : fs::rename(beside.path(), target_);
+} catch (const fs::filesystem_error& error) {
+  fail_file("[{}] cannot write '{}': {}", command_, target_.string(), error.code().message());
+}
+
+void copy_tokenizer(const std::string& from, const std::string& to) {
+  for (const text::TokenizerFile& file : text::tokenizer_files()) {
+    if (fs::exists(fs::path(from) / file.name)) fs::copy_file(fs::path(from) / file.name, fs::path(to) / file.name);
+  }
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,103 @@
+// heed quantize: a language model with its matrices in 8 or 4 bits.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "heed/base/error.h"
+#include "heed/cli/arguments.h"
+#include "heed/cli/new_folder.h"
+#include "heed/cli/text_lines.h"
+#include "heed/models/quantise.h"
+#include "heed/tasks/score.h"
+
+namespace heed::cli {
+namespace {
+
+struct Options {
+  std::string model, out, text;
+  std::string bits = "8";
+  bool overwrite = false;
+};
+
+// Matrices of one place in every layer, told together: the numbers in their names are left out.
+struct Group {
+  std::string type;
+  int64_t matrices = 0, numbers = 0, bytes = 0;
+  double squared_error = 0, squared_size = 0;
+  double relative_error() const { return squared_size > 0 ? std::sqrt(squared_error / squared_size) : 0; }
+};
+
+std::string without_numbers(const std::string& name) {
+  std::string kind;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) kind += c;
+    if (digit && !kind.ends_with('*')) kind += '*';
+  }
+  return kind;
+}
+
+std::map<std::string, Group> groups_of(const models::Quantisation& done) {
+  std::map<std::string, Group> groups;
+  for (const models::QuantisedMatrix& m : done.matrices) {
+    Group& g = groups[without_numbers(m.name)];
+    g.type = name(m.type);
+    ++g.matrices, g.numbers += m.numbers, g.bytes += m.bytes;
+    g.squared_error += m.squared_error, g.squared_size += m.squared_size;
+  }
+  return groups;
+}
+
+double perplexity(const std::string& folder, const std::string& text) {
+  return tasks::score_texts(tasks::Generator::open(folder), {text})[0].perplexity();
+}
+
+void run(const Options& o, const Common& common) {
+  const NewFolder folder("quantize", o.out, o.overwrite);
+  const std::string text = o.text.empty() ? "" : read_whole_text("[quantize]", o.text);
+  models::Quantisation done;
+  folder.write([&](const std::string& path) {
+    copy_tokenizer(o.model, path);
+    done = models::quantise_directory(o.model, path, o.bits == "4" ? 4 : 8);
+  });
+  nlohmann::json j = {{"bits", o.bits == "4" ? 4 : 8}, {"bytes_before", done.bytes_before}, {"bytes_after", done.bytes_after}};
+  for (const auto& [kind, g] : groups_of(done)) {
+    const double error = g.relative_error();
+    j["groups"].push_back({{"tensors", kind}, {"matrices", g.matrices}, {"type", g.type}, {"relative_error", error}});
+    if (!common.json) print(fmt::format("{:48} {:>4} x {}  error {:6.3f} %\n", kind, g.matrices, g.type, 100 * error));
+  }
+  for (const std::string& kept : done.kept) {
+    message(common, fmt::format("{} stays as it is: its sizes are no multiples of a group", kept));
+  }
+  if (!common.json) {
+    print(fmt::format("{:.1f} MB of tensors, {:.1f} MB before\n", 1e-6 * static_cast<double>(done.bytes_after),
+                      1e-6 * static_cast<double>(done.bytes_before)));
+  }
+  if (!o.text.empty()) {
+    const double before = perplexity(o.model, text), after = perplexity(o.out, text);
+    j["perplexity_before"] = before, j["perplexity_after"] = after;
+    if (!common.json) {
+      print(fmt::format("perplexity {:.4f}, {:.4f} before: {:+.3f} %\n", after, before, 100 * (after / before - 1)));
+    }
+  }
+  if (common.json) print(j.dump() + "\n");
+}
+
+}  // namespace
+
+void add_quantize(CLI::App& parent, const Common& common) {
+  CLI::App* app = add_command(parent, "quantize", "a language model in 8 or 4 bits",
+                              "heed quantize MODEL --bits 8 --out SMALLER --text held-out.txt");
+  const auto o = std::make_shared<Options>();
+  add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
+  add_text(app, "--out", o->out, "the directory to write", "SMALLER", Need::kRequired);
+  add_choice(app, "--bits", o->bits, {"8", "4"}, "8 without it; with 4 the tables of tokens have 8");
+  add_text(app, "--text", o->text, "prints the perplexity of this text before and after", "FILE");
+  add_flag(app, "--overwrite", o->overwrite, "replace an existing model");
+  on_run(app, [o, &common] { run(*o, common); });
+}
+
+}  // namespace heed::cli

@@ -1,0 +1,178 @@
+// Language models whose weights stay in the file, as published and in 8 and 4 bits.
+#include "heed/models/quantise.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+
+#include "heed/models/test_directories.h"
+#include "heed/nn/config.h"
+
+namespace heed::models {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+// GPT-2 stores (in, out) and three maps in one; LLaMA (out, in), without biases and with an output of its own.
+ModelConfig small(bool gpt2) {
+  ModelConfig c;
+  c.family = Family::kDecoder;
+  c.vocabulary = 90;
+  c.scale_embedding = false;
+  c.tie_embeddings = gpt2;
+  nn::StackConfig& s = c.decoder;
+  s.layers = 2, s.d_model = 64, s.heads = 4, s.d_ff = 96;
+  s.norm_place = nn::NormPlace::kPre;
+  s.final_norm = true;
+  s.positions.max_length = 40;
+  s.init_deviation = 0.08f;
+  if (gpt2) {
+    s.positions.kind = nn::PositionKind::kLearned;
+    s.activation = kernels::Activation::kGeluTanh;
+  } else {
+    s.norm = nn::NormKind::kRms;
+    s.norm_bias = s.bias = false;
+    s.gated = true;
+    s.kv_heads = 2;
+    s.activation = kernels::Activation::kSilu;
+    s.positions.kind = nn::PositionKind::kRotary;
+  }
+  return c;
+}
+
+struct Saved {
+  explicit Saved(bool gpt2, StoredType type = StoredType::kF32) {
+    save_decoder(folder.file("."), Decoder(small(gpt2)));
+    if (type == StoredType::kF32) return;
+    const std::string bytes = content_of(folder.file("model.safetensors"));
+    const SafeTensors file = SafeTensors::parse(std::as_bytes(std::span(bytes)), "copy");
+    std::vector<TensorToWrite> tensors;
+    std::vector<std::vector<uint16_t>> halves;
+    halves.reserve(file.tensors().size());
+    for (const StoredTensor& t : file.tensors()) {
+      std::vector<float> numbers(static_cast<size_t>(t.elements()));
+      to_f32(t, numbers.data());
+      std::vector<uint16_t>& half = halves.emplace_back();
+      for (const float x : numbers) {
+        const bool f16 = type == StoredType::kF16;
+        half.push_back(f16 ? f32_to_f16(x) : static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16));
+      }
+      tensors.push_back({t.name, type, t.shape, std::as_bytes(std::span(half))});
+    }
+    write_safetensors(folder.file("model.safetensors"), tensors);
+  }
+  std::string path() const { return folder.file("."); }
+  TemporaryFolder folder;
+};
+
+Tensor logits_of(const Decoder& model, int64_t tokens = 12) {
+  const NoGrad no_grad;
+  std::vector<int32_t> ids;
+  for (int64_t i = 0; i < tokens; ++i) ids.push_back(static_cast<int32_t>(i * 31 % 90));
+  return model.logits({ids, Spans::dense(1, tokens)}, {});
+}
+
+void expect_same_bits(const Tensor& a, const Tensor& b) {
+  ASSERT_EQ(a.numel(), b.numel());
+  EXPECT_EQ(std::memcmp(a.data(), b.data(), static_cast<size_t>(a.numel()) * sizeof(float)), 0);
+}
+
+TEST(Stored, TheSameBitsAsReadIntoMemory) {
+  for (const bool gpt2 : {true, false}) {
+    for (const StoredType type : {StoredType::kF32, StoredType::kF16, StoredType::kBF16}) {
+      SCOPED_TRACE(::testing::Message() << (gpt2 ? "gpt2 " : "llama ") << name_of(type));
+      const Saved saved(gpt2, type);
+      const Decoder read = load_decoder(saved.path()), stored = load_decoder(saved.path(), {.as_stored = true});
+      for (const int64_t tokens : {1, 2, 12}) expect_same_bits(logits_of(stored, tokens), logits_of(read, tokens));
+      // Matrices took no memory.
+      EXPECT_LT(stored.parameters.arena_size(), read.parameters.count() / 5);
+      EXPECT_EQ(stored.parameters.count(), read.parameters.count());
+      EXPECT_NE(message_of([&] { save_decoder(saved.path(), stored); }), "no error");
+    }
+  }
+}
+
+double difference(const Tensor& a, const Tensor& b) {
+  double error = 0, size = 0;
+  for (int64_t i = 0; i < a.numel(); ++i) {
+    error += std::pow(double{a.data()[i]} - b.data()[i], 2);
+    size += double{b.data()[i]} * b.data()[i];
+  }
+  return std::sqrt(error / size);
+}
+
+TEST(Quantise, AQuantisedModelComputesNearlyTheSame) {
+  for (const bool gpt2 : {true, false}) {
+    const Saved saved(gpt2);
+    const Tensor exact = logits_of(load_decoder(saved.path()));
+    double before = 0;
+    for (const int64_t bits : {8, 4}) {
+      SCOPED_TRACE(::testing::Message() << (gpt2 ? "gpt2 " : "llama ") << bits);
+      const TemporaryFolder to;
+      const Quantisation done = quantise_directory(saved.path(), to.file("."), bits);
+      EXPECT_EQ(done.matrices.size(), gpt2 ? 9u : 16u);  // q, k and v of GPT-2 are one tensor
+      EXPECT_TRUE(done.kept.empty());
+      EXPECT_LT(done.bytes_after, done.bytes_before / (bits == 8 ? 3 : 4));
+      for (const QuantisedMatrix& m : done.matrices) {
+        const bool four = m.type == kernels::NumberType::kInt4;
+        EXPECT_LT(std::sqrt(m.squared_error / m.squared_size), four ? 0.11 : 0.008) << m.name;
+      }
+      // In memory as the numbers they stand for, and multiplied as they are.
+      const Tensor read = logits_of(load_decoder(to.file(".")));
+      const Decoder stored = load_decoder(to.file("."), {.as_stored = true});
+      const Tensor direct = logits_of(stored);
+      EXPECT_LT(difference(read, exact), bits == 8 ? 0.02 : 0.2);
+      EXPECT_LT(difference(direct, read), 0.02);
+      EXPECT_GT(difference(direct, exact), before);
+      before = difference(direct, exact);
+      expect_same_bits(logits_of(stored, 1), logits_of(load_decoder(to.file("."), {.as_stored = true}), 1));
+      EXPECT_EQ(json::parse(content_of(to.file("config.json")))["quantization_config"]["quant_method"], "heed");
+      const TemporaryFolder again;
+      EXPECT_NE(message_of([&] { quantise_directory(to.file("."), again.file("."), bits); }).find("quantised already"),
+                std::string::npos);
+    }
+  }
+}
+
+// Sizes that are no multiple of a group stay as they are.
+TEST(Quantise, OddSizesAreKept) {
+  ModelConfig config = small(true);
+  config.decoder.d_ff = 100;
+  const TemporaryFolder from, to;
+  save_decoder(from.file("."), Decoder(config));
+  const Quantisation done = quantise_directory(from.file("."), to.file("."), 8);
+  EXPECT_EQ(done.kept.size(), 2u);  // what takes 100 inputs, in each layer
+  const Tensor exact = logits_of(load_decoder(from.file(".")));
+  EXPECT_LT(difference(logits_of(load_decoder(to.file("."), {.as_stored = true})), exact), 0.02);
+}
+
+TEST(Quantise, DamagedTilesAreRefused) {
+  const Saved saved(false);
+  const TemporaryFolder to;
+  quantise_directory(saved.path(), to.file("."), 8);
+  const std::string bytes = content_of(to.file("model.safetensors"));
+  const SafeTensors file = SafeTensors::parse(std::as_bytes(std::span(bytes)), "copy");
+  for (const int damage : {0, 1, 2}) {
+    std::vector<TensorToWrite> tensors;
+    for (const StoredTensor& t : file.tensors()) {
+      TensorToWrite w{t.name, t.dtype, t.shape, t.bytes};
+      if (t.name == "model.layers.0.mlp.up_proj.weight") {
+        if (damage == 0) w.shape[0] -= 1, w.data = w.data.first(w.data.size() / t.shape[0] * w.shape[0]);
+        if (damage == 1) w.shape = {t.shape[0], t.shape[1] * t.shape[2]};
+        if (damage == 2) std::swap(w.shape[0], w.shape[1]);
+      }
+      tensors.push_back(std::move(w));
+    }
+    write_safetensors(to.file("model.safetensors"), tensors);
+    for (const bool as_stored : {false, true}) {
+      const std::string message = message_of([&] { load_decoder(to.file("."), {.as_stored = as_stored}); });
+      EXPECT_NE(message.find("1 misshapen: model.layers.0.mlp.up_proj.weight"), std::string::npos) << message;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heed::models
