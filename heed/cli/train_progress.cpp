@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 
 #include "heed/cli/arguments.h"
 #include "heed/cli/terminal.h"
@@ -14,6 +15,16 @@
 
 namespace heed::cli {
 namespace {
+
+// Line by line, as it was written.
+std::string indented(const std::string& text) {
+  std::string out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    out += (out.empty() ? "         " : "\n         ") + printable(line);
+  }
+  return out;
+}
 
 // A line that wraps could not be written over.
 std::string cut_to_terminal(const std::string& line) {
@@ -80,7 +91,7 @@ void TrainProgress::on_validation(const train::ValidationReport& r) {
       text ? fmt::format(" {:>9.4f}", r.bits_per_byte) : fmt::format(" {:>7} {:>7}", score(r.bleu), score(r.chrf));
   plain(fmt::format("{:>8} {:>6} {:>8.4f} {:>11.2f}{}{}", r.step, r.epoch, r.loss, r.perplexity, own,
                     r.best ? "  best" : ""));
-  for (const std::string& sample : r.texts) plain("         " + printable(sample));
+  for (const std::string& sample : r.texts) plain(indented(sample));
   for (const train::SampleTranslation& s : r.samples) {
     plain(fmt::format("         {}\n      -> {}\n       = {}", printable(s.source), printable(s.translation),
                       printable(s.reference)));
