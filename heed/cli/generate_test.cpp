@@ -113,10 +113,9 @@ TEST_F(GenerateProgram, NothingButTheRequestChangesABit) {
 }
 
 TEST_F(GenerateProgram, ReasonsStopsAndLogProbabilities) {
-  const std::vector<std::string> greedy = {"--temperature", "0", "--ban", "0", "--max-tokens", "30"};
-  const auto with = [&](std::vector<std::string> more) {
-    more.insert(more.begin(), greedy.begin(), greedy.end());
-    return generated_json("hello\n", more)[0]["texts"][0];
+  const auto with = [&](std::vector<std::string> more, const std::string& tokens = "30") {
+    more.insert(more.begin(), {"--temperature", "0", "--ban", "0", "--max-tokens", tokens});
+    return generated_json("hello\n", more).at(0)["texts"][0];
   };
   const json whole = with({"--logprobs", "3"});
   EXPECT_EQ(whole["reason"], "length");
@@ -130,7 +129,7 @@ TEST_F(GenerateProgram, ReasonsStopsAndLogProbabilities) {
   const json cut = with({"--stop", "never said", "--stop", stop});
   EXPECT_EQ(cut["reason"], "stop");
   EXPECT_EQ(cut["text"], text.substr(0, text.find(stop)));
-  const json full = with({"--max-tokens=100"});
+  const json full = with({}, "100");
   EXPECT_EQ(full["reason"], "context");
   EXPECT_EQ(full["ids"].size(), 60u);  // the context of 64, five of the prompt, and one that is not read any more
   const json biased = with({"--bias", "70=1000"});  // that nothing outweighs
@@ -138,7 +137,7 @@ TEST_F(GenerateProgram, ReasonsStopsAndLogProbabilities) {
 }
 
 TEST_F(GenerateProgram, IdsNeedNoTokenizer) {
-  const json by_text = generated_json("hi\n", {"--temperature", "0"})[0]["texts"][0];
+  const json by_text = generated_json("hi\n", {"--temperature", "0"}).at(0)["texts"][0];
   for (const auto& entry : fs::directory_iterator(model_)) {
     if (entry.path().string().find("tokenizer") != std::string::npos) fs::remove(entry.path());
   }
@@ -169,7 +168,7 @@ TEST_F(GenerateProgram, WrongRequests) {
   wrong({"--ban", "259"}, 2, "--ban: '259', expected an id from 0 to 258");
   wrong({"--ban", "x"}, 2, "--ban: 'x', expected an id");
   wrong({"--bias", "5"}, 2, "--bias '5': expected ID=NUMBER");
-  wrong({"--bias", "5=x"}, 2, "--bias 'x': expected a finite number");
+  wrong({"--bias", "5=x"}, 2, "--bias 'x' is no number");
   wrong({"--bias", "900=1"}, 2, "--bias: '900', expected an id from 0 to 258");
   wrong({"--stop", ""}, 2, "an empty stop string");
   wrong({"--beam", "3", "--temperature", "1"}, 2, "--temperature with --beam");
@@ -233,7 +232,7 @@ TEST_F(GenerateProgram, TheBenchmarkMeasures) {
 class GenerateOfTranslators : public Trained {};
 
 TEST_F(GenerateOfTranslators, ATranslatorDoesNotGenerate) {
-  expect_wrong("a\n", {"generate", model_}, 1, "expected a language model");
+  expect_wrong("a\n", {"generate", model_}, 1, "is no language model: expected a decoder alone");
   expect_wrong("a\tb\n", {"score", model_, "--whole"}, 2, "--whole is for language models");
 }
 

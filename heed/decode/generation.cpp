@@ -187,10 +187,8 @@ GeneratedToken Generation::choose(const Running& r, std::span<float> logits) con
   }
   const SampleKey key{s.sampling.seed, text_key(r.request.prompt), static_cast<uint32_t>(r.request.sample),
                       static_cast<uint32_t>(r.answer.ids.size())};
-  token.chosen.id = sample_token(logits, s.sampling, key);
-  if (token.chosen.id >= 0) {
-    token.chosen.log_prob = log_probability(own.empty() ? logits : std::span<const float>(own), token.chosen.id);
-  }
+  token.chosen = sample_token(logits, s.sampling, key);
+  if (token.chosen.id >= 0 && !own.empty()) token.chosen.log_prob = log_probability(own, token.chosen.id);
   return token;
 }
 

@@ -34,12 +34,8 @@ struct GenerationRequest {
   GenerationSettings settings = {};
 };
 
-struct TokenChoice {
-  int32_t id = -1;
-  float log_prob = 0;  // under the model itself, before anything of SamplingConfig
-};
 struct GeneratedToken {
-  TokenChoice chosen;
+  TokenChoice chosen;                     // by the model itself, before anything of SamplingConfig
   std::vector<TokenChoice> alternatives;  // the likeliest first
 };
 

@@ -83,7 +83,7 @@ TEST(GenerationGolden, DrawsFollowTheirDistribution) {
     constexpr uint32_t kDraws = 20000;
     std::vector<double> counts(p.size());
     for (uint32_t n = 0; n < kDraws; ++n) {
-      counts[static_cast<size_t>(sample_token(changed, config, {7, 0, 0, n}))] += 1.0 / kDraws;
+      counts[static_cast<size_t>(sample_token(changed, config, {7, 0, 0, n}).id)] += 1.0 / kDraws;
     }
     // What they cut is never drawn, and all else as often as they say.
     for (size_t id = 0; id < p.size(); ++id) {

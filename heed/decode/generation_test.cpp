@@ -115,7 +115,7 @@ GeneratedIds without_cache(const models::Decoder& model, const GenerationRequest
     change_logits(changed, s.sampling, {request.prompt, out.ids});
     const SampleKey key{s.sampling.seed, text_key(request.prompt), static_cast<uint32_t>(request.sample),
                         static_cast<uint32_t>(out.ids.size())};
-    const int32_t id = sample_token(changed, s.sampling, key);
+    const int32_t id = sample_token(changed, s.sampling, key).id;
     const float log_prob = log_probability(row, id);
     out.score = out.log_probability += double{log_prob};
     out.reason = StopReason::kEnd;

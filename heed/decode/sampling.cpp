@@ -22,12 +22,8 @@ double draw(const SampleKey& key) {
   return static_cast<double>((uint64_t{bits[0]} << 21) ^ (bits[1] >> 11)) * 0x1p-53;
 }
 
-struct Likeliest {
-  int32_t id = -1;
-  float log_prob = 0;
-};
-Likeliest likeliest(std::span<const float> logits) {
-  Likeliest best;
+TokenChoice likeliest(std::span<const float> logits) {
+  TokenChoice best;
   kernels::top_k({1, static_cast<int64_t>(logits.size()), 1, logits.data(), &best.id, &best.log_prob});
   return best;
 }
@@ -144,10 +140,10 @@ uint32_t text_key(std::span<const int32_t> ids) {
   return static_cast<uint32_t>(all ^ (all >> 32));
 }
 
-int32_t sample_token(std::span<const float> logits, const SamplingConfig& config, const SampleKey& key) {
-  const Likeliest best = likeliest(logits);
-  if (best.id < 0 || !std::isfinite(best.log_prob)) return -1;  // all are masked, or a logit is NaN or infinite
-  if (config.temperature == 0 || config.top_k == 1) return best.id;
+TokenChoice sample_token(std::span<const float> logits, const SamplingConfig& config, const SampleKey& key) {
+  const TokenChoice best = likeliest(logits);
+  if (best.id < 0 || !std::isfinite(best.log_prob)) return {};  // all are masked, or a logit is NaN or infinite
+  if (config.temperature == 0 || config.top_k == 1) return best;
   const int64_t V = static_cast<int64_t>(logits.size());
   const Scratch<float> probability(V);
   const float top = logits[static_cast<size_t>(best.id)];
@@ -163,11 +159,12 @@ int32_t sample_token(std::span<const float> logits, const SamplingConfig& config
   double left = draw(key) * kept.total;
   size_t chosen = 0;
   while (chosen + 1 < kept.weights.size() && left >= kept.weights[chosen]) left -= kept.weights[chosen++];
-  return kept.ids.empty() ? best.id : kept.ids[chosen];
+  const int32_t id = kept.ids.empty() ? best.id : kept.ids[chosen];
+  return {id, logits[static_cast<size_t>(id)] - top + best.log_prob};
 }
 
 float log_probability(std::span<const float> logits, int32_t id) {
-  const Likeliest best = likeliest(logits);
+  const TokenChoice best = likeliest(logits);
   if (best.id < 0) return -std::numeric_limits<float>::infinity();
   return logits[static_cast<size_t>(id)] - logits[static_cast<size_t>(best.id)] + best.log_prob;
 }

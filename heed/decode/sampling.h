@@ -44,9 +44,12 @@ struct SampleKey {
 };
 uint32_t text_key(std::span<const int32_t> ids);
 
-// From softmax(logits / temperature) after the cuts, or the likeliest; of equals the smaller id. -1: no token is
-// possible, the logits are masked or no numbers.
-int32_t sample_token(std::span<const float> logits, const SamplingConfig& config, const SampleKey& key);
+struct TokenChoice {
+  int32_t id = -1;     // -1: no token is possible, the logits are masked or no numbers
+  float log_prob = 0;  // log softmax(logits)[id], without temperature and cuts
+};
+// From softmax(logits / temperature) after the cuts, or the likeliest; of equals the smaller id.
+TokenChoice sample_token(std::span<const float> logits, const SamplingConfig& config, const SampleKey& key);
 
 // log softmax(logits)[id]
 float log_probability(std::span<const float> logits, int32_t id);

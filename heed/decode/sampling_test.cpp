@@ -58,7 +58,7 @@ TEST(Sampling, DrawsAsOftenAsTheDistributionSays) {
     constexpr uint32_t kDraws = 20000;
     std::vector<double> counts(logits.size());
     for (uint32_t i = 0; i < kDraws; ++i) {
-      counts[static_cast<size_t>(sample_token(logits, config, {7, 0, 0, i}))] += 1.0 / kDraws;
+      counts[static_cast<size_t>(sample_token(logits, config, {7, 0, 0, i}).id)] += 1.0 / kDraws;
     }
     for (size_t id = 0; id < p.size(); ++id) {
       EXPECT_NEAR(counts[id], p[id], 5 * std::sqrt(p[id] / kDraws) + 1e-9) << id;
@@ -68,7 +68,7 @@ TEST(Sampling, DrawsAsOftenAsTheDistributionSays) {
 
 TEST(Sampling, EveryPartOfTheKeyCounts) {
   const std::vector<float> logits(1000, 0.0f);
-  const auto drawn = [&](const SampleKey& key) { return sample_token(logits, {}, key); };
+  const auto drawn = [&](const SampleKey& key) { return sample_token(logits, {}, key).id; };
   EXPECT_EQ(drawn({1, 2, 3, 4}), drawn({1, 2, 3, 4}));
   for (const SampleKey& other : {SampleKey{2, 2, 3, 4}, {1, 3, 3, 4}, {1, 2, 4, 4}, {1, 2, 3, 5}}) {
     EXPECT_NE(drawn({1, 2, 3, 4}), drawn(other));
@@ -82,7 +82,7 @@ TEST(Sampling, ZeroTemperatureIsTheLikeliestAndSmallOnesGoThere) {
     for (const SamplingConfig& c :
          {SamplingConfig{.temperature = 0}, SamplingConfig{.temperature = 1e-6}, SamplingConfig{.top_k = 1},
           SamplingConfig{.top_p = 1e-9}, SamplingConfig{.min_p = 1}}) {
-      EXPECT_EQ(sample_token(logits, c, {seed, 1, 2, 3}), best);
+      EXPECT_EQ(sample_token(logits, c, {seed, 1, 2, 3}).id, best);
     }
   }
 }
@@ -110,12 +110,12 @@ TEST(Sampling, WithoutANumberThereIsNoToken) {
   for (const double temperature : {0.0, 1.0}) {
     for (const std::vector<float>& logits : {std::vector<float>(5, -INFINITY), std::vector<float>(5, NAN),
                                              std::vector<float>{1, NAN, 2}, std::vector<float>{1, INFINITY, 2}}) {
-      EXPECT_EQ(sample_token(logits, {.temperature = temperature}, {1, 1, 1, 1}), -1);
+      EXPECT_EQ(sample_token(logits, {.temperature = temperature}, {1, 1, 1, 1}).id, -1);
     }
   }
   // Ids that are masked are never drawn.
   const std::vector<float> one{-INFINITY, 0.5f, -INFINITY};
-  for (uint32_t i = 0; i < 50; ++i) EXPECT_EQ(sample_token(one, {.temperature = 1e6}, {1, 1, 1, i}), 1);
+  for (uint32_t i = 0; i < 50; ++i) EXPECT_EQ(sample_token(one, {.temperature = 1e6}, {1, 1, 1, i}).id, 1);
 }
 
 }  // namespace

@@ -93,9 +93,9 @@ Translation::Choices Translation::choose(const Tensor& logits) const {
                           static_cast<uint32_t>(r.past[0].size())};
       const std::span<float> row(logits.data() + h * V, static_cast<size_t>(V));
       change_logits(row, config_.sampling, {r.request.prefix, r.search.live()[0].ids});
-      const int32_t id = sample_token(row, config_.sampling, key);
-      choices.ids[static_cast<size_t>(h)] = id;
-      choices.log_probs[static_cast<size_t>(h)] = id < 0 ? 0 : log_probability(row, id);
+      const TokenChoice chosen = sample_token(row, config_.sampling, key);
+      choices.ids[static_cast<size_t>(h)] = chosen.id;
+      choices.log_probs[static_cast<size_t>(h)] = chosen.log_prob;
     }
   });
   return choices;
