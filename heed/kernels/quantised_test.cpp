@@ -133,7 +133,7 @@ TEST(Quantised, LargestSumsAreExact) {
     for (const float sign : {-1.0f, 1.0f}) {
       const int64_t in = 64;
       std::vector<float> w(16 * in, 0.5f);
-      for (size_t i = 0; i < w.size(); i += 3) w[i] = -0.5f;
+      for (size_t i = 0; i < w.size(); ++i) w[i] = i % 64 % 3 == 0 ? -0.5f : 0.5f;
       std::vector<uint8_t> tiles(static_cast<size_t>(quantised_bytes(type, 16, in)));
       quantise(tiles.data(), type, w.data(), 16, in);
       Floats x(in);

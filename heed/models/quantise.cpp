@@ -62,7 +62,8 @@ Quantisation quantise_directory(const std::string& from, const std::string& to, 
   std::map<const StoredTensor*, MatrixInFile> matrices;
   Quantisation result;
   for (const MatrixInFile& m : model.matrices) {
-    if (is_tiles(*m.tensor)) fail("[quantize] '{}' is quantised already: expected the model it was made from", from);
+    if (is_tiles(*m.tensor))
+      fail_file("[quantize] '{}' is quantised already: expected the model it was made from", from);
     if (m.fits_in_tiles) {
       matrices.emplace(m.tensor, m);
     } else {
@@ -85,8 +86,8 @@ Quantisation quantise_directory(const std::string& from, const std::string& to, 
       const Errors errors = errors_of(rows, tiles, type, m.in);
       const auto size = static_cast<int64_t>(tiles.size());
       result.matrices.push_back({name, type, m.out * m.in, size, errors.squared_error, errors.squared_size});
-      tensors.push_back(
-          {name, StoredType::kU8, tiles_shape(m.out, m.in, kernels::tile_bytes(type)), std::as_bytes(std::span(tiles))});
+      tensors.push_back({name, StoredType::kU8, tiles_shape(m.out, m.in, kernels::tile_bytes(type)),
+                         std::as_bytes(std::span(tiles))});
     }
     result.bytes_after += static_cast<int64_t>(tensors.back().data.size());
   }

@@ -90,7 +90,7 @@ TEST(Stored, TheSameBitsAsReadIntoMemory) {
       // Matrices took no memory.
       EXPECT_LT(stored.parameters.arena_size(), read.parameters.count() / 5);
       EXPECT_EQ(stored.parameters.count(), read.parameters.count());
-      EXPECT_NE(message_of([&] { save_decoder(saved.path(), stored); }), "no error");
+      EXPECT_THROW(save_decoder(saved.path(), stored), Error);
     }
   }
 }
@@ -116,15 +116,15 @@ TEST(Quantise, AQuantisedModelComputesNearlyTheSame) {
       EXPECT_EQ(done.matrices.size(), gpt2 ? 9u : 16u);  // q, k and v of GPT-2 are one tensor
       EXPECT_TRUE(done.kept.empty());
       EXPECT_LT(done.bytes_after, done.bytes_before / (bits == 8 ? 3 : 4));
+      const double most = bits == 8 ? 0.008 : 0.11;  // what a normal distribution loses to so few steps
       for (const QuantisedMatrix& m : done.matrices) {
-        const bool four = m.type == kernels::NumberType::kInt4;
-        EXPECT_LT(std::sqrt(m.squared_error / m.squared_size), four ? 0.11 : 0.008) << m.name;
+        EXPECT_LT(std::sqrt(m.squared_error / m.squared_size), most) << m.name;
       }
       // In memory as the numbers they stand for, and multiplied as they are.
       const Tensor read = logits_of(load_decoder(to.file(".")));
       const Decoder stored = load_decoder(to.file("."), {.as_stored = true});
       const Tensor direct = logits_of(stored);
-      EXPECT_LT(difference(read, exact), bits == 8 ? 0.02 : 0.2);
+      EXPECT_LT(difference(read, exact), 3 * most);  // nine products in a row: independent errors grow as the root
       EXPECT_LT(difference(direct, read), 0.02);
       EXPECT_GT(difference(direct, exact), before);
       before = difference(direct, exact);
