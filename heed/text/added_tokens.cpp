@@ -6,6 +6,11 @@
 #include "heed/io/printable.h"
 
 namespace heed::text {
+namespace {
+
+constexpr std::string_view kBlanks[] = {" ", "▁"};
+
+}  // namespace
 
 void name_added(std::vector<std::string>& pieces, const AddedToken& token, const std::string& label) {
   constexpr size_t kMostBehind = 100'000;
@@ -21,40 +26,48 @@ void name_added(std::vector<std::string>& pieces, const AddedToken& token, const
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
   std::stable_sort(tokens_.begin(), tokens_.end(),
                    [](const AddedToken& a, const AddedToken& b) { return a.text.size() > b.text.size(); });
-  for (const AddedToken& token : tokens_) starts_[static_cast<uint8_t>(token.text[0])] = true;
+  for (const AddedToken& token : tokens_) {
+    starts_[static_cast<uint8_t>(token.text[0])] = true;
+    for (const std::string_view blank : kBlanks) {
+      if (token.behind_blank) starts_[static_cast<uint8_t>(blank[0])] = true;
+    }
+  }
 }
 
-const AddedToken* AddedTokens::at(std::string_view text) const {
-  if (!starts_[static_cast<uint8_t>(text[0])]) return nullptr;
+AddedTokens::Found AddedTokens::at(std::string_view text, bool at_start) const {
+  if (!starts_[static_cast<uint8_t>(text[0])]) return {};
   for (const AddedToken& token : tokens_) {
-    if (text.starts_with(token.text)) return &token;
+    if (text.starts_with(token.text) && (at_start || !token.behind_blank)) return {&token, token.text.size()};
+    for (const std::string_view blank : kBlanks) {
+      if (token.behind_blank && text.starts_with(blank) && text.substr(blank.size()).starts_with(token.text))
+        return {&token, blank.size() + token.text.size()};
+    }
   }
-  return nullptr;
+  return {};
 }
 
 std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text) const {
   std::vector<Part> parts;
   size_t begin = 0;
+  bool goes_on = false;
   const auto text_before = [&](size_t end) {
-    if (end > begin) parts.push_back({-1, text.substr(begin, end - begin)});
+    if (end > begin) parts.push_back({-1, text.substr(begin, end - begin), goes_on});
   };
   for (size_t i = 0; i < text.size();) {
-    const AddedToken* token = at(text.substr(i));
-    if (token == nullptr) {
+    const Found found = at(text.substr(i), i == 0);
+    if (found.token == nullptr) {
       ++i;
       continue;
     }
     text_before(i);
-    parts.push_back({token->id, text.substr(i, token->text.size())});
-    i = begin = i + token->text.size();
+    // The blank before the text is not the one that went with the token.
+    if (i == 0 && found.bytes > found.token->text.size()) parts.push_back({-1, text.substr(0, 0)});
+    parts.push_back({found.token->id, text.substr(i, found.bytes)});
+    goes_on = found.token->behind_blank;
+    i = begin = i + found.bytes;
   }
   text_before(text.size());
   return parts;
-}
-
-const AddedToken* AddedTokens::find(int32_t id) const {
-  const auto found = std::find_if(tokens_.begin(), tokens_.end(), [id](const AddedToken& t) { return t.id == id; });
-  return found == tokens_.end() ? nullptr : &*found;
 }
 
 }  // namespace heed::text

@@ -16,16 +16,21 @@ class AddedTokens {
  public:
   explicit AddedTokens(std::vector<AddedToken> tokens);
 
-  // Parts of a text: with an id, or the text between two of them (id -1, never empty).
+  // Parts of a text: with an id, or the text between two of them (id -1; empty only at the start, before a blank that
+  // goes with a token).
   struct Part {
     int32_t id;
     std::string_view text;
+    bool goes_on = false;  // text behind a token that does not interrupt it
   };
   std::vector<Part> split(std::string_view text) const;
-  const AddedToken* find(int32_t id) const;
 
  private:
-  const AddedToken* at(std::string_view text) const;
+  struct Found {
+    const AddedToken* token = nullptr;
+    size_t bytes = 0;  // of the text, with the blank where that goes with it
+  };
+  Found at(std::string_view text, bool at_start) const;
   std::vector<AddedToken> tokens_;                     // the longest first
   std::vector<bool> starts_ = std::vector<bool>(256);  // bytes that one starts with
 };

@@ -47,7 +47,7 @@ class BpeTokenizer final : public Tokenizer {
         added_(parts.added) {
     for (const AddedToken& token : parts.added) name_added(written_, token, label);
     for (size_t id = 0; id < written_.size(); ++id) ids_.try_emplace(written_[id], static_cast<int32_t>(id));
-    read_texts();
+    read_texts(parts.added);
     find_letters(label);
     for (const auto& [left, right] : parts.merges) add_merge(left, right, label);
   }
@@ -60,7 +60,8 @@ class BpeTokenizer final : public Tokenizer {
         ids.push_back(part.id);
         continue;
       }
-      const bool led = rules_.blank_before_text && (rules_.blank_after_added || part.text.data() == valid.data());
+      const bool first = part.text.data() == valid.data();
+      const bool led = rules_.blank_before_text && !part.goes_on && (first || rules_.blank_after_added);
       bytes_ ? encode_bytes(part.text, led, ids) : encode_characters(part.text, led, ids);
     }
     return ids;
@@ -98,19 +99,11 @@ class BpeTokenizer final : public Tokenizer {
   }
 
   // The text of each id.
-  void read_texts() {
-    texts_.resize(written_.size());
-    for (size_t id = 0; id < written_.size(); ++id) {
-      const std::string& piece = written_[id];
-      const AddedToken* added = added_.find(static_cast<int32_t>(id));
-      if (added != nullptr) {
-        texts_[id] = added->special ? "" : piece;
-      } else if (bytes_) {
-        texts_[id] = bytes_of_letters(piece).value_or(piece);
-      } else {
-        texts_[id] = text_of_spm_piece(piece);
-      }
+  void read_texts(const std::vector<AddedToken>& added) {
+    for (const std::string& piece : written_) {
+      texts_.push_back(bytes_ ? bytes_of_letters(piece).value_or(piece) : text_of_spm_piece(piece));
     }
+    for (const AddedToken& token : added) texts_[static_cast<size_t>(token.id)] = token.special ? "" : token.text;
   }
 
   // The ids that merging starts with: one a byte. Without them a text could not be written at all.

@@ -16,6 +16,9 @@ struct AddedToken {
   std::string text;
   int32_t id = 0;
   bool special = false;  // stands for no text: leaves no trace when ids are decoded
+  // Only behind a blank, which goes with it, or at the start; what follows goes on as if no token were there. LLaMA's
+  // first files say so by "normalized": such a token is looked for in text that has its "▁" already.
+  bool behind_blank = false;
 };
 
 struct BpeParts {

@@ -182,6 +182,8 @@ class Reader {
     for (const json& token : added) {
       const bool has_id = token.is_object() && token.contains("id");
       parts_.added.push_back(read_added_token(token, has_id ? token["id"] : none, label_));
+      const bool prepends = parts_.alphabet == BpeParts::Alphabet::kCharacters && part("pre_tokenizer").is_null();
+      parts_.added.back().behind_blank = prepends && parts_.blank_before_text && is_true(token, "normalized");
     }
   }
 

@@ -49,7 +49,7 @@ def by_pattern(pattern):
     ])  # fmt: skip
 
 
-def characters(prepare):
+def characters(prepare, normalized=False):
     """LLaMA's kind: pieces of characters, bytes for what is none."""
     trained = Tokenizer(models.BPE())
     trained.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme="always", split=False)
@@ -60,7 +60,7 @@ def characters(prepare):
     ids = {name: i for i, name in enumerate(names)}
     tokenizer = Tokenizer(models.BPE(vocab=ids, merges=merges, byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
     prepare(tokenizer)
-    tokenizer.add_special_tokens([AddedToken(t, normalized=False, special=True) for t in names[:3]])
+    tokenizer.add_special_tokens([AddedToken(t, normalized=normalized, special=True) for t in names[:3]])
     tokenizer.post_processor = processors.TemplateProcessing(single="<s> $A", special_tokens=[("<s>", 1)])
     tokenizer.decoder = decoders.Sequence([
         decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)
@@ -95,6 +95,7 @@ KINDS = {
     "llama3": llama3,
     "qwen2": lambda: byte_level(by_pattern(QWEN2), normalizers.NFC()),
     "llama": lambda: characters(prepend),
+    "llama_normalized": lambda: characters(prepend, normalized=True),
     "metaspace_first": lambda: characters(metaspace("first")),
     "metaspace_always": lambda: characters(metaspace("always")),
 }
@@ -111,10 +112,11 @@ def random_text(generator):
 
 
 def cases(tokenizer, texts):
-    """Ids without what the template adds; the text of ids without special tokens."""
+    """Ids without what the template adds; the text of those that are not special."""
+    special = [i for i, token in tokenizer.get_added_tokens_decoder().items() if token.special]
     for text in texts:
         ids = tokenizer.encode(text, add_special_tokens=False).ids
-        yield {"text": text, "ids": ids, "decoded": tokenizer.decode(ids)}
+        yield {"text": text, "ids": ids, "decoded": tokenizer.decode([i for i in ids if i not in special])}
 
 
 def make():
