@@ -95,14 +95,13 @@ json to_json(const tasks::Generated& g, const Options& o, const text::Tokenizer*
   for (const tasks::GeneratedText& t : g.texts) {
     const decode::GeneratedIds& w = t.written;
     json one{{"ids", w.ids},
-             {"log_probabilities", json::array()},
              {"reason", decode::name_of(w.reason)},
              {"log_probability", w.log_probability},
              {"seconds", t.seconds},
              {"first_token_seconds", t.first_seconds},
              {"tokens_per_second", static_cast<double>(w.ids.size()) / std::max(1e-9, t.seconds)}};
     if (!o.ids) one["text"] = t.text;
-    if (o.beam > 1) one["score"] = w.score;
+    o.beam > 1 ? one["score"] = w.score : one["log_probabilities"] = json::array();
     for (const decode::GeneratedToken& token : w.tokens) {
       one["log_probabilities"].push_back(token.chosen.log_prob);
       json alternatives = json::array();
@@ -208,11 +207,12 @@ void run(const Options& o, const Common& common) {
   out.finish();
   if (const std::string bad = prompts.not_text(); !bad.empty()) message(common, bad + ": read as far as they are");
   if (without_number > 0) {
-    throw Failure(fmt::format("[generate] {} texts broke off: the model's numbers overflow on them", without_number));
+    throw Failure(fmt::format("[generate] {} text{} broke off: the model's numbers overflow", without_number,
+                              without_number == 1 ? "" : "s"));
   }
   if (full > 0) {
-    message(common, fmt::format("{} texts ended where the context of {} tokens was full (--window goes on)", full,
-                                decode::context_length(generator.model.config)));
+    message(common, fmt::format("{} text{} ended where the context of {} tokens was full (--window goes on)", full,
+                                full == 1 ? "" : "s", decode::context_length(generator.model.config)));
   }
 }
 
