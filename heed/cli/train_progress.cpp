@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <sstream>
 
 #include "heed/cli/arguments.h"
 #include "heed/cli/terminal.h"
@@ -20,6 +21,14 @@ std::string cut_to_terminal(const std::string& line) {
   winsize size{};
   if (::ioctl(2, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return line;
   return line.substr(0, std::min<size_t>(line.size(), size.ws_col - 1));
+}
+
+// Line by line, as it was written.
+std::string indented(const std::string& text) {
+  std::string all;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) all += (all.empty() ? "         " : "\n         ") + printable(line);
+  return all;
 }
 
 }  // namespace
@@ -80,7 +89,7 @@ void TrainProgress::on_validation(const train::ValidationReport& r) {
       text ? fmt::format(" {:>9.4f}", r.bits_per_byte) : fmt::format(" {:>7} {:>7}", score(r.bleu), score(r.chrf));
   plain(fmt::format("{:>8} {:>6} {:>8.4f} {:>11.2f}{}{}", r.step, r.epoch, r.loss, r.perplexity, own,
                     r.best ? "  best" : ""));
-  for (const std::string& sample : r.texts) plain("         " + printable(sample));
+  for (const std::string& sample : r.texts) plain(indented(sample));
   for (const train::SampleTranslation& s : r.samples) {
     plain(fmt::format("         {}\n      -> {}\n       = {}", printable(s.source), printable(s.translation),
                       printable(s.reference)));

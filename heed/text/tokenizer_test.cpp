@@ -142,7 +142,7 @@ TEST(Tokenizer, SettingsOfLlamaAreHonoured) {
 
 TEST(Tokenizer, AFolderWithNoneOfTheFilesIsNamed) {
   EXPECT_EQ(message_of([] { read_tokenizer({}, "M"); }),
-            "[tokenizer] 'M' holds none of tokenizer.json, merges.txt, tokenizer.model, byte_tokenizer.json");
+            "[tokenizer] 'M' holds none of tokenizer.json, merges.txt, tokenizer.model, byte_tokenizer.json, char_tokenizer.json");
   EXPECT_EQ(message_of([] { read_tokenizer({{"merges.txt", ""}}, "M"); }), "[tokenizer] 'M' lacks vocab.json");
   EXPECT_EQ(read_tokenizer(byte_files(), "M")->size(), 259);
 }
