@@ -73,6 +73,7 @@ TEST_F(WrongInput, FilesOfText) {
   refuse_text({"--text", text, "--valid-split", "random"}, 1, "no document is left to ");
   refuse_text({"--text", text, "--valid-share", "1.5"}, 2, "data.valid_share is 1.5, expected 0 to 0.9");
   refuse_text({"--text", text, "--vocabulary", "100000"}, 2, "is larger than the text allows, expected at most");
+  refuse_text({"--text", text, "--normalization", "nfkc"}, 2, "the bpe tokenizer takes text as it is");
   refuse_text({"--text", text, "--arch", "gpt3"}, 2, "model.arch is 'gpt3', did you mean 'gpt2'?");
   refuse_text({"--text", text, "--kv-heads", "3"}, 2, "4 heads over 3 key heads");
   refuse_text({"--text", text, "--bias", "maybe"}, 2, "model.bias is of type string, expected true or false");

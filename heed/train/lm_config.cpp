@@ -147,6 +147,11 @@ std::vector<ConfigField> valid_fields(TrainConfig& c) {
 void check(const TrainConfig& config) {
   const TrainConfig::Data& d = config.data;
   if (d.text.empty()) fail("[config] no text to train with: expected data.text (--text F...)");
+  const TrainConfig::Text& t = config.text;
+  if (t.normalization != "identity" && t.tokenizer != "sentencepiece" && t.tokenizer != "unigram") {
+    fail("[config] text.normalization is '{}': the {} tokenizer takes text as it is, expected identity",
+         t.normalization, t.tokenizer);
+  }
   const TrainConfig::Model& m = config.model;
   if (m.from.empty()) return;
   std::error_code ignored;

@@ -39,6 +39,8 @@ NamedFiles files_of(char kind, const std::string& content) {
       return gpt2_files(content);
     case 'l':
       return {{"tokenizer.model", content}};
+    case 'h':
+      return {{"char_tokenizer.json", content}};
     default:
       return settings_files(content);
   }

@@ -69,6 +69,11 @@ def settings(config, added=None):
     return "t" + json.dumps(config) + ("" if added is None else "\0" + json.dumps(added))
 
 
+def char(characters):
+    head = {"type": "char", "version": 1, "eos": 0, "unk": 1, "first_character": 2}
+    return "h" + json.dumps({**head, "characters": characters})
+
+
 NO_REGEX = {**BYTE_LEVEL, "use_regex": False}
 TOKENIZERS = {
     "right_byte_level": byte_level(),
@@ -107,6 +112,12 @@ TOKENIZERS = {
     "broken_added_far": settings({}, {"<x>": 99999999}),
     "broken_added_name": settings({"added_tokens_decoder": {"x": {"content": "<pad>"}}}),
     "broken_spm": "l\x0a",
+    "right_char": char(["\n", " ", "a", "\ud55c"]),
+    "broken_char_twice": char(["a", "a"]),
+    "broken_char_two": char(["ab"]),
+    "broken_char_number": char([7]),
+    "broken_char_version": "h" + json.dumps({"type": "char", "version": 2}),
+    "broken_char_list": "h[" * 3000,
 }
 
 INDEX = {
