@@ -115,10 +115,12 @@ int main(int argc, char** argv) {
           best = std::min(best, best_of(2, [&] { run(layers, bytes, type, out_in, m, x.data(), y.data()); }));
         }
         if (one == 0) one = static_cast<double>(m) / best;
-        fmt::print("{:4} {} {:>3} rows: {:7.2f} ms, {:5.1f} GB/s, {:5.1f} % of a read ({:.1f} GB/s), {:7.1f} rows/s, {:4.1f} x\n",
-                   name(type), out_in ? "(out, in)" : "(in, out)", m, 1e3 * best, 1e-9 * static_cast<double>(size) / best,
-                   100 * read / best, 1e-9 * static_cast<double>(size) / read, static_cast<double>(m) / best,
-                   static_cast<double>(m) / best / one);
+        fmt::print(
+            "{:4} {} {:>3} rows: {:7.2f} ms, {:5.1f} GB/s, {:5.1f} % of a read ({:.1f} GB/s), {:7.1f} rows/s, {:4.1f} "
+            "x\n",
+            name(type), out_in ? "(out, in)" : "(in, out)", m, 1e3 * best, 1e-9 * static_cast<double>(size) / best,
+            100 * read / best, 1e-9 * static_cast<double>(size) / read, static_cast<double>(m) / best,
+            static_cast<double>(m) / best / one);
       }
     }
   }

@@ -121,18 +121,12 @@ void add_bench_generate(CLI::App& bench, const Common& common) {
     const nlohmann::json prompt = speeds(seconds.prompt), tokens = speeds(seconds.tokens);
     // Of one sequence; more share each read.
     const double share = tokens["best"].get<double>() / static_cast<double>(o->batch) * bytes / read;
-    const nlohmann::json j{{"bench", "generate"},
-                           {"preset", o->model.empty() ? o->preset : o->model},
-                           {"precision", o->precision},
-                           {"batch", o->batch},
-                           {"prompt", o->prompt},
-                           {"tokens", o->tokens},
-                           {"threads", num_threads()},
-                           {"prompt_tokens_per_second", prompt},
-                           {"tokens_per_second", tokens},
-                           {"weight_bytes", bytes},
-                           {"read_bytes_per_second", read},
-                           {"share_of_read", share}};
+    const nlohmann::json j{{"bench", "generate"},           {"preset", o->model.empty() ? o->preset : o->model},
+                           {"precision", o->precision},     {"batch", o->batch},
+                           {"prompt", o->prompt},           {"tokens", o->tokens},
+                           {"threads", num_threads()},      {"prompt_tokens_per_second", prompt},
+                           {"tokens_per_second", tokens},   {"weight_bytes", bytes},
+                           {"read_bytes_per_second", read}, {"share_of_read", share}};
     print(common.json ? j.dump() + "\n"
                       : fmt::format("{} at once: prompts {:.0f} tokens/s, text {:.1f} tokens/s, {:.0f} % of what "
                                     "a pure read of the weights at {:.1f} GB/s allows\n",

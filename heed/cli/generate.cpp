@@ -180,9 +180,8 @@ class Prompts {
 };
 
 void run(const Options& o, const Common& common) {
-  const tasks::Generator generator = o.ids
-                                         ? tasks::Generator{models::load_decoder(o.model, {.as_stored = true}), {}}
-                                         : tasks::Generator::open(o.model);
+  const tasks::Generator generator = o.ids ? tasks::Generator{models::load_decoder(o.model, {.as_stored = true}), {}}
+                                           : tasks::Generator::open(o.model);
   const int64_t vocabulary = generator.model.config.vocabulary;
   const tasks::GenerateConfig config = config_of(o, common, vocabulary);
   Prompts prompts(o, vocabulary);

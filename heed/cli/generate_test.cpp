@@ -221,8 +221,8 @@ TEST_F(GenerateProgram, ScoresOfLinesAndOfAWholeFile) {
 }
 
 TEST_F(GenerateProgram, TheBenchmarkMeasures) {
-  const json j = run_json({"bench", "generate", "--model", model_, "--prompt", "8", "--tokens", "4", "--batch", "3",
-                           "--seconds", "0.1"});
+  const json j = run_json(
+      {"bench", "generate", "--model", model_, "--prompt", "8", "--tokens", "4", "--batch", "3", "--seconds", "0.1"});
   for (const char* key : {"prompt_tokens_per_second", "tokens_per_second"}) EXPECT_GT(j[key]["best"], 0) << key;
   EXPECT_GT(j["share_of_read"], 0);
   expect_wrong({"bench", "generate", "--model", model_, "--prompt", "64"}, 2,

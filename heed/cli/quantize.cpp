@@ -63,7 +63,8 @@ void run(const Options& o, const Common& common) {
     copy_tokenizer(o.model, path);
     done = models::quantise_directory(o.model, path, o.bits == "4" ? 4 : 8);
   });
-  nlohmann::json j = {{"bits", o.bits == "4" ? 4 : 8}, {"bytes_before", done.bytes_before}, {"bytes_after", done.bytes_after}};
+  nlohmann::json j = {
+      {"bits", o.bits == "4" ? 4 : 8}, {"bytes_before", done.bytes_before}, {"bytes_after", done.bytes_after}};
   for (const auto& [kind, g] : groups_of(done)) {
     const double error = g.relative_error();
     j["groups"].push_back({{"tensors", kind}, {"matrices", g.matrices}, {"type", g.type}, {"relative_error", error}});

@@ -114,9 +114,8 @@ void run_texts(const Options& o, const Common& common) {
     nlohmann::json j = to_json(s);
     const double bytes = static_cast<double>(texts.texts[at++].size());
     if (!o.ids && bytes > 0) j["bits_per_byte"] = -s.log_probability / (std::numbers::ln2 * bytes);
-    out.write(common.json
-                  ? j.dump() + "\n"
-                  : fmt::format("{:.6f}\t{:.6f}\t{:.6f}\n", s.log_probability, s.by_token(), s.perplexity()));
+    out.write(common.json ? j.dump() + "\n"
+                          : fmt::format("{:.6f}\t{:.6f}\t{:.6f}\n", s.log_probability, s.by_token(), s.perplexity()));
   }
   out.finish();
 }

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "heed/base/error.h"
-#include "heed/data/byte_source.h"
 #include "heed/cli/program.h"
+#include "heed/data/byte_source.h"
 #include "heed/io/printable.h"
 #include "heed/text/unicode.h"
 

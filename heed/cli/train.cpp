@@ -44,8 +44,8 @@ std::string choices_text(const train::ConfigField& field) {
 
 CLI::Option* add_field(CLI::App* app, const train::ConfigField& field, Options& o) {
   const bool list = std::holds_alternative<std::vector<std::string>*>(field.value);
-  const bool flag = std::holds_alternative<bool*>(field.value) ||
-                    std::holds_alternative<std::optional<bool>*>(field.value);
+  const bool flag =
+      std::holds_alternative<bool*>(field.value) || std::holds_alternative<std::optional<bool>*>(field.value);
   CLI::Option* option = app->add_option(field.flag(), o.flags[field.key], field.help);
   option->type_name(list ? "F..." : flag ? "[true|false]" : field.choices.empty() ? "X" : choices_text(field));
   if (flag) option->expected(0, 1)->default_str("true");

@@ -115,8 +115,7 @@ void TrainProgress::on_progress(const std::string& stage, double share) {
 void TrainProgress::started(const train::TrainConfig& config, const train::Forecast& f) {
   const std::string time =
       std::isfinite(f.seconds) ? "about " + duration_text(f.seconds) + " left" : "until it is stopped";
-  on_message(
-      fmt::format("{}: {} parameters, {}", config.model.preset, with_commas(f.parameters), f.data));
+  on_message(fmt::format("{}: {} parameters, {}", config.model.preset, with_commas(f.parameters), f.data));
   on_message(fmt::format("{:.0f} tokens/s in {}, {:.0f} MB of memory, {}", f.tokens_per_second, config.train.precision,
                          static_cast<double>(f.memory_bytes) * 1e-6, time));
 }

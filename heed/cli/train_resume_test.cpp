@@ -49,17 +49,23 @@ class Training : public Program, public testing::WithParamInterface<const char*>
 
   // What both tasks are told of their model and their run.
   static std::vector<std::string> shape() {
-    return {"--preset", "tiny", "--d-model", "16",  "--d-ff",        "32", "--heads",      "2",
+    return {"--preset", "tiny", "--d-model",       "16",  "--d-ff",        "32", "--heads",      "2",
             "--warmup", "10",   "--average-decay", "0.9", "--valid-every", "15", "--save-every", "10"};
   }
   std::vector<std::string> data_and_model() const {
     if (text()) {
-      return {"--text",    path("train.src"), "--valid-text", path("valid.src"), "--documents", "line", "--tokenizer",
-              "char",      "--layers",        "1",            "--context",       "16",          "--batch-tokens",
-              "60",        "--schedule",      "sqrt",         "--dropout",       "0.1"};
+      return {"--text",         path("train.src"),
+              "--valid-text",   path("valid.src"),
+              "--documents",    "line",
+              "--tokenizer",    "char",
+              "--layers",       "1",
+              "--context",      "16",
+              "--batch-tokens", "60",
+              "--schedule",     "sqrt",
+              "--dropout",      "0.1"};
     }
-    std::vector<std::string> words = {"--tokenizer", "word", "--vocabulary", "60", "--encoder-layers", "1",
-                                      "--decoder-layers", "1", "--batch-tokens", "60", "--valid-metric", "loss"};
+    std::vector<std::string> words = {"--tokenizer",      "word", "--vocabulary",   "60", "--encoder-layers", "1",
+                                      "--decoder-layers", "1",    "--batch-tokens", "60", "--valid-metric",   "loss"};
     for (const char* side : {"src", "tgt"}) {
       for (const char* name : {"train", "valid"}) {
         words.push_back(std::string(name[0] == 't' ? "--" : "--valid-") + side);

@@ -43,10 +43,8 @@ tasks::TranslateConfig config_of(const Options& o, const Common& common) {
   s.length_penalty = o.length_penalty;
   s.max_length = o.max_length;
   s.sample = o.sample;
-  s.sampling = {.temperature = o.temperature,
-                .top_k = o.top_k,
-                .top_p = o.top_p,
-                .seed = static_cast<uint64_t>(common.seed)};
+  s.sampling = {
+      .temperature = o.temperature, .top_k = o.top_k, .top_p = o.top_p, .seed = static_cast<uint64_t>(common.seed)};
   c.samples = o.sample ? o.nbest : 1;
   c.stream.batch_tokens = o.batch_tokens, c.stream.window = o.window;
   c.max_source = o.max_source;

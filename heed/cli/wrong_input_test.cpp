@@ -60,7 +60,8 @@ TEST_F(WrongInput, FilesOfSentences) {
 }
 
 TEST_F(WrongInput, FilesOfText) {
-  const std::string text = file("text.txt", "to be or not to be\nthat is the question\n"), empty = file("empty.txt", "");
+  const std::string text = file("text.txt", "to be or not to be\nthat is the question\n"),
+                    empty = file("empty.txt", "");
   const std::string binary = file("binary.txt", std::string("\0\1\2", 3));
   fs::create_directory(folder_ / "folder");
   refuse_text({}, 2, "no text to train with: expected data.text (--text F...)");

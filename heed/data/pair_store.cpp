@@ -1,3 +1,5 @@
+#include "heed/data/pair_store.h"
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -6,7 +8,6 @@
 
 #include "heed/base/error.h"
 #include "heed/base/threads.h"
-#include "heed/data/pair_store.h"
 
 namespace heed::data {
 namespace {

@@ -204,7 +204,8 @@ struct TextCorpus::State {
     std::string line;
     while (waiting || lines->next(line)) {
       if (waiting) line = *std::exchange(waiting, std::nullopt);
-      const bool blank = text::is_blank(line) && !lines->cut(), other_file = !text.empty() && lines->file() != line_file;
+      const bool blank = text::is_blank(line) && !lines->cut(),
+                 other_file = !text.empty() && lines->file() != line_file;
       if (other_file) {
         waiting = std::move(line);
         break;
@@ -226,8 +227,8 @@ struct TextCorpus::State {
   bool belongs_to_part() {
     const TextPart& p = config.part;
     if (p.kind == TextPart::kAll) return true;
-    const bool held_out =
-        p.random ? Random(p.seed, kDraw + static_cast<uint64_t>(document)).uniform() < p.share : position >= end_begins();
+    const bool held_out = p.random ? Random(p.seed, kDraw + static_cast<uint64_t>(document)).uniform() < p.share
+                                   : position >= end_begins();
     return held_out == (p.kind == TextPart::kValid);
   }
   int64_t end_begins() const {
@@ -269,7 +270,7 @@ struct TextCorpus::State {
   // Lines.
   std::optional<LineReader> lines;
   std::optional<std::string> waiting;  // the first line of the next file
-  std::string line_place, line_file;  // where the document begins
+  std::string line_place, line_file;   // where the document begins
   bool too_long = false;
 };
 

@@ -117,7 +117,8 @@ TEST_F(TextCorpusTest, TheEndIsHeldOut) {
       const auto part = [&](TextPart::Kind which, double share) {
         config.part = {.kind = which, .share = share, .all_bytes = all_bytes};
         std::string joined;
-        for (const std::string& document : documents(config)) joined += document + (kind == Documents::kFile ? "" : "\n");
+        for (const std::string& document : documents(config))
+          joined += document + (kind == Documents::kFile ? "" : "\n");
         return joined;
       };
       for (const double share : {0.05, 0.1, 0.5}) {

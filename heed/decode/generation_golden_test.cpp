@@ -26,9 +26,8 @@ std::vector<GeneratedIds> generate(const models::Decoder& model, const std::vect
   std::vector<GenerationRequest> requests;
   for (size_t i = 0; i < kPrompts; ++i) {
     const auto at = prompts.begin() + static_cast<int64_t>(i * length);
-    requests.push_back({.number = static_cast<int64_t>(i),
-                        .prompt = {at, at + static_cast<int64_t>(length)},
-                        .settings = settings});
+    requests.push_back(
+        {.number = static_cast<int64_t>(i), .prompt = {at, at + static_cast<int64_t>(length)}, .settings = settings});
   }
   generation.join(requests);
   std::vector<GeneratedIds> all(kPrompts);
@@ -46,8 +45,8 @@ TEST(GenerationGolden, IdsAreTheirs) {
       {"long_beam", {.max_tokens = 15, .beam = 3, .length_penalty = 2}}};
   for (const std::string name : {"gpt2", "llama", "qwen2"}) {
     const Golden golden("generation/" + name);
-    const models::Decoder model = models::load_decoder(
-        std::string(HEED_SOURCE_DIR) + "/tests/golden/decoders/" + name, {.for_running = true});
+    const models::Decoder model =
+        models::load_decoder(std::string(HEED_SOURCE_DIR) + "/tests/golden/decoders/" + name, {.for_running = true});
     for (const Way& way : ways) {
       SCOPED_TRACE(name + " " + way.name);
       const std::string prefix = way.name;

@@ -67,9 +67,7 @@ HWY_INLINE Words pairs_of_shorts(Shorts a, Shorts b) {
   return Words{_mm512_madd_epi16(a.raw, b.raw)};
 #endif
 }
-HWY_INLINE Words load_words(const uint8_t* p) {
-  return hn::BitCast(TagI32(), hn::LoadU(TagU8(), p));
-}
+HWY_INLINE Words load_words(const uint8_t* p) { return hn::BitCast(TagI32(), hn::LoadU(TagU8(), p)); }
 HWY_INLINE Words lower_halves(Words v) { return hn::And(v, hn::Set(TagI32(), 0x0F0F0F0F)); }
 HWY_INLINE Words upper_halves(Words v) {
   return lower_halves(hn::BitCast(TagI32(), hn::ShiftRight<4>(hn::BitCast(TagU16(), v))));
@@ -158,9 +156,7 @@ struct NativeInt8Sums {
     start_below<R>(sum, rows, 128);
     for (int w = 0; w < 8; ++w) {
       const Words u = hn::Xor(load_words(q + 64 * w), hn::Set(TagI32(), static_cast<int32_t>(0x80808080)));  // q + 128
-      unrolled<R>([&](auto r) HEED_INLINED {
-        add_four(at<r>(sum), u, hn::Set(TagI32(), rows.x[r * rows.x_row + w]));
-      });
+      unrolled<R>([&](auto r) HEED_INLINED { add_four(at<r>(sum), u, hn::Set(TagI32(), rows.x[r * rows.x_row + w])); });
     }
   }
 };
@@ -278,7 +274,8 @@ HWY_INLINE void tile_rows(const Gemm& g, const QuantisedRows& x, int64_t row, in
     ++rows.sums;
     ++scales;
   }
-  each_row([&](const float* chain, int64_t at, int64_t, int64_t columns) { std::copy(chain, chain + columns, g.c + at); });
+  each_row(
+      [&](const float* chain, int64_t at, int64_t, int64_t columns) { std::copy(chain, chain + columns, g.c + at); });
 }
 
 // Tiles [begin, end).

@@ -188,7 +188,8 @@ TEST(Gemm, BitsDoNotDependOnThreadsOrTargets) {
        {Case{700, 100, 300, false, true, false, true}, Case{50, 700, 600}, Case{130, 70, 900, true, false, true},
         Case{400, 1100, 70, true, false, true}, Case{3, 1500, 70}, Case{16, 1500, 70, false, true},
         Case{2, 900, 70, false, false, false, true, 0, Precision::kF32, NumberType::kF16},
-        Case{40, 900, 70, false, true, false, true, 0, Precision::kF32, NumberType::kBf16}, Case{130, 70, 900, false, true, true, false, 0, Precision::kBf16}}) {
+        Case{40, 900, 70, false, true, false, true, 0, Precision::kF32, NumberType::kBf16},
+        Case{130, 70, 900, false, true, true, false, 0, Precision::kBf16}}) {
     SCOPED_TRACE(c);
     testing::expect_same_everywhere([&] { return c.run(gemm); });
   }

@@ -85,7 +85,8 @@ void quantise_group(uint8_t* tile, NumberType type, int64_t output, const float*
   const Range range = range_of(type);
   const uint16_t bits = f32_to_f16(best_scale(x, range));
   const float scale = f16_to_f32(bits), per_unit = scale == 0 ? 0 : 1 / scale;
-  if (!std::isfinite(scale)) fail("[quantise] a weight is not finite or over {:.0f}, more than a scale can hold", -65504 * range.least);
+  if (!std::isfinite(scale))
+    fail("[quantise] a weight is not finite or over {:.0f}, more than a scale can hold", -65504 * range.least);
   tile[2 * output] = static_cast<uint8_t>(bits);
   tile[2 * output + 1] = static_cast<uint8_t>(bits >> 8);
   for (int64_t i = 0; i < kGroup; ++i) put(tile, type, output, i, static_cast<int>(nearest(x[i], per_unit, range)));

@@ -157,7 +157,8 @@ TEST(Quantised, BitsDoNotDependOnThreadsTargetsOrNeighbours) {
     testing::expect_same_everywhere([&] { return p.run(w, x, gemm); });
     const Floats whole = p.run(w, x, gemm);
     for (int64_t row = 0; row < 7; ++row) {
-      const Floats alone = Product{1, false, true}.run(w, Floats(x.begin() + row * w.in, x.begin() + (row + 1) * w.in), gemm);
+      const Floats alone =
+          Product{1, false, true}.run(w, Floats(x.begin() + row * w.in, x.begin() + (row + 1) * w.in), gemm);
       EXPECT_EQ(std::memcmp(alone.data(), whole.data() + row * w.out, alone.size() * sizeof(float)), 0) << row;
     }
   }

@@ -14,9 +14,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) {
-  return std::chrono::duration<double>(Clock::now() - start).count();
-}
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 // The bytes of tokens one after the other. A tokenizer that writes a blank before every word leaves out the one at the
 // start of a text.
@@ -108,9 +106,10 @@ class PromptStream {
       if (input != decode::Input::kReady) return input;
       decode::GenerationRequest one{.number = prompts_, .prompt = prompt_ids(prompt), .settings = config_.settings};
       for (; one.sample < config_.samples; ++one.sample) {
-        texts_.emplace(Key{one.number, one.sample},
-                       Text{{prompt.by_ids ? nullptr : g_.tokenizer, prompt.text.empty()},
-                            GrowingText(config_.stops), {}, Clock::now()});
+        texts_.emplace(Key{one.number, one.sample}, Text{{prompt.by_ids ? nullptr : g_.tokenizer, prompt.text.empty()},
+                                                         GrowingText(config_.stops),
+                                                         {},
+                                                         Clock::now()});
         pending_.push_back(one);
       }
       asked_.push_back({prompts_++, static_cast<int64_t>(one.prompt.size()), {}});
@@ -219,7 +218,8 @@ std::vector<Generated> generate_all(const GeneratorView& generator, const Genera
     prompt = prompts[at++];
     return decode::Input::kReady;
   };
-  generate_text(generator, config, next, [&](Generated one) { all.push_back(std::move(one)); }, on_text);
+  generate_text(
+      generator, config, next, [&](Generated one) { all.push_back(std::move(one)); }, on_text);
   return all;
 }
 

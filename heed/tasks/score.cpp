@@ -128,7 +128,7 @@ class WindowScorer {
 }  // namespace
 
 std::vector<Score> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs,
-                                   int64_t batch_tokens) {
+                               int64_t batch_tokens) {
   PairScorer scorer(translator.model, batch_tokens);
   for (const TextPair& pair : pairs) {
     scorer.add(translator.tokenizers.source->encode(pair.source), translator.tokenizers.target->encode(pair.target));
@@ -137,7 +137,7 @@ std::vector<Score> score_pairs(const TranslatorView& translator, const std::vect
 }
 
 std::vector<Score> score_ids(const models::EncoderDecoder& model, const std::vector<decode::IdPair>& pairs,
-                                 int64_t batch_tokens) {
+                             int64_t batch_tokens) {
   PairScorer scorer(model, batch_tokens);
   for (const decode::IdPair& pair : pairs) scorer.add(pair.source, pair.target);
   return scorer.scores();

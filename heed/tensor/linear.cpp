@@ -16,7 +16,8 @@ void check_linear(const char* op, const Tensor& x, const LinearWeight& w) {
   const StoredNumbers* stored = w.weight.stored();
   if (!stored || !kernels::is_quantised(stored->type)) return;
   if (w.layout != WeightLayout::kOutIn) fail("[{}] weights of {}: expected (out, in)", op, name(stored->type));
-  if (x.requires_grad() && grad_enabled()) fail("[{}] no gradient passes through weights of {}", op, name(stored->type));
+  if (x.requires_grad() && grad_enabled())
+    fail("[{}] no gradient passes through weights of {}", op, name(stored->type));
 }
 
 Operand operand_of(const LinearWeight& w) {

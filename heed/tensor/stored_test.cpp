@@ -36,8 +36,8 @@ struct StoredPair {
     } else {
       for (int64_t i = 0; i < out * in; ++i) {
         const bool f16 = c.type == kernels::NumberType::kF16;
-        halves[i] = f16 ? f32_to_f16(values.data()[i])
-                        : static_cast<uint16_t>(std::bit_cast<uint32_t>(values.data()[i]) >> 16);
+        halves[i] =
+            f16 ? f32_to_f16(values.data()[i]) : static_cast<uint16_t>(std::bit_cast<uint32_t>(values.data()[i]) >> 16);
       }
     }
     for (int64_t r = 0; r < shape[0]; ++r) kernels::copy_row(plain.data() + r * shape[1], table, r);
@@ -47,12 +47,10 @@ struct StoredPair {
   Tensor plain, stored;
 };
 
-constexpr StoredCase kStoredCases[] = {{kernels::NumberType::kF32, WeightLayout::kOutIn},
-                                       {kernels::NumberType::kF32, kInOut},
-                                       {kernels::NumberType::kF16, WeightLayout::kOutIn},
-                                       {kernels::NumberType::kF16, kInOut},
-                                       {kernels::NumberType::kBf16, WeightLayout::kOutIn},
-                                       {kernels::NumberType::kBf16, kInOut}};
+constexpr StoredCase kStoredCases[] = {
+    {kernels::NumberType::kF32, WeightLayout::kOutIn},  {kernels::NumberType::kF32, kInOut},
+    {kernels::NumberType::kF16, WeightLayout::kOutIn},  {kernels::NumberType::kF16, kInOut},
+    {kernels::NumberType::kBf16, WeightLayout::kOutIn}, {kernels::NumberType::kBf16, kInOut}};
 
 TEST(StoredLinear, TheSameBitsAsInMemory) {
   for (const StoredCase& c : kStoredCases) {
@@ -88,8 +86,8 @@ TEST(StoredLinear, PartsOfOneMatrixAreOneProduct) {
     const bool out_in = c.layout == WeightLayout::kOutIn;
     const auto* first = static_cast<const std::byte*>(whole.stored.stored()->data);
     const int64_t size = c.type == kernels::NumberType::kF32 ? 4 : 2;
-    const int64_t step = kernels::is_quantised(c.type) ? kernels::quantised_bytes(c.type, part, in)
-                                                       : size * part * (out_in ? in : 1);
+    const int64_t step =
+        kernels::is_quantised(c.type) ? kernels::quantised_bytes(c.type, part, in) : size * part * (out_in ? in : 1);
     for (const bool swapped : {false, true}) {
       std::vector<LinearWeight> maps;
       for (int64_t i = 0; i < 3; ++i) {
@@ -127,9 +125,13 @@ TEST(StoredLinear, WhatCannotBeIsOneLine) {
   const StoredPair w({kernels::NumberType::kInt8, WeightLayout::kOutIn}, 32, 16);
   EXPECT_EQ(message_of([&] { w.stored.data(); }),
             "[tensor] the numbers of shape (16,32) are stored as int8: only products and embeddings read them");
-  EXPECT_EQ(message_of([&] { linear(random_leaf({1, 32}, 1), {w.stored, Tensor()}); }),
+  EXPECT_EQ(message_of([&] {
+              linear(random_leaf({1, 32}, 1), {w.stored, Tensor()});
+            }),
             "[linear] no gradient passes through weights of int8");
-  EXPECT_EQ(message_of([&] { linear(random_tensor({1, 16}, 1), {w.stored, Tensor(), kInOut}); }),
+  EXPECT_EQ(message_of([&] {
+              linear(random_tensor({1, 16}, 1), {w.stored, Tensor(), kInOut});
+            }),
             "[linear] weights of int8: expected (out, in)");
   EXPECT_NE(message_of([&] { Tensor(w.stored).set_requires_grad(); }), "no error");
   EXPECT_NE(message_of([&] { columns(w.stored, 0, 4); }), "no error");

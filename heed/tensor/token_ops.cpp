@@ -34,8 +34,8 @@ Tensor embedding(const Tensor& table, std::span<const int32_t> ids, const Embedd
   const StoredNumbers* stored = table.stored();
   const kernels::NumberTable rows = stored ? kernels::NumberTable{stored->data, C, stored->ld, stored->type}
                                            : kernels::NumberTable{table.data(), C, C};
-  kernels::embedding(y.data(), {T, C, V, rows, ids.data(), args.scale, positions ? positions.data() : nullptr,
-                                args.position_of_row});
+  kernels::embedding(
+      y.data(), {T, C, V, rows, ids.data(), args.scale, positions ? positions.data() : nullptr, args.position_of_row});
   on_backward(y, {table, positions},
               [table, positions, T, C, V, scale = args.scale, ids, rows = args.position_of_row](const Tensor& dy) {
                 if (const GradTarget d = table.zeroed_grad_target()) {

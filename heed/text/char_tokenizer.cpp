@@ -44,7 +44,8 @@ class CharTokenizer final : public Tokenizer {
 
   std::string bytes(int32_t id) const override {
     check(id);
-    return id < kFirst ? std::string() : to_utf8(std::u32string_view(&characters_[static_cast<size_t>(id - kFirst)], 1));
+    return id < kFirst ? std::string()
+                       : to_utf8(std::u32string_view(&characters_[static_cast<size_t>(id - kFirst)], 1));
   }
 
   int64_t size() const override { return kFirst + static_cast<int64_t>(characters_.size()); }

@@ -37,9 +37,7 @@ uint64_t key_of(int32_t left, int32_t right) {
 struct Candidate {
   int64_t count;
   uint64_t pair;
-  bool operator<(const Candidate& other) const {
-    return std::tie(count, other.pair) < std::tie(other.count, pair);
-  }
+  bool operator<(const Candidate& other) const { return std::tie(count, other.pair) < std::tie(other.count, pair); }
 };
 
 class Learner {

@@ -147,11 +147,18 @@ NamedFiles train_sentencepiece(TokenizerConfig config, const LineSource& texts) 
 NamedFiles train_files(const LmTokenizerConfig& config, const LineSource& texts) {
   TokenizerConfig pieces = config.pieces;
   switch (config.kind) {
-    case LmTokenizerKind::kByte: return byte_files();
-    case LmTokenizerKind::kChar: return train_char(pieces, texts);
-    case LmTokenizerKind::kBpe: return train_bpe(pieces, texts);
-    case LmTokenizerKind::kSentencePiece: pieces.kind = TokenizerKind::kBpe; break;
-    case LmTokenizerKind::kUnigram: pieces.kind = TokenizerKind::kUnigram; break;
+    case LmTokenizerKind::kByte:
+      return byte_files();
+    case LmTokenizerKind::kChar:
+      return train_char(pieces, texts);
+    case LmTokenizerKind::kBpe:
+      return train_bpe(pieces, texts);
+    case LmTokenizerKind::kSentencePiece:
+      pieces.kind = TokenizerKind::kBpe;
+      break;
+    case LmTokenizerKind::kUnigram:
+      pieces.kind = TokenizerKind::kUnigram;
+      break;
   }
   return train_sentencepiece(pieces, texts);
 }

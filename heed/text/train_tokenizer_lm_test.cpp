@@ -32,8 +32,8 @@ TrainedTokenizer train(LmTokenizerKind kind, const std::vector<std::string>& tex
 // Words of letters of several alphabets, numbers, signs, every kind of blank.
 std::string random_text(uint64_t seed, size_t bytes) {
   Random random(seed);
-  const char* syllables[] = {"ba", "ne", "ko", "한", "국", "é", "ß", "1", "42", "'s", "!", ", ", "\n", "\n\n",
-                             "  ", " ",  " ",  " ",  " ",  "\t", "😀", " the", " and"};
+  const char* syllables[] = {"ba", "ne",   "ko", "한", "국", "é", "ß", "1",  "42", "'s",   "!",   ", ",
+                             "\n", "\n\n", "  ", " ",  " ",  " ", " ", "\t", "😀",  " the", " and"};
   std::string text;
   while (text.size() < bytes) text += syllables[random.below(std::size(syllables))];
   return text;

@@ -66,8 +66,8 @@ TEST(Unicode, KnowsCategories) {
 
 // Bytes one by one: what is not held back any more is what the whole would be.
 TEST(Unicode, UnfinishedCharactersAreHeldBack) {
-  const std::string kinds[] = {"a",        "\xC3\xA9", "\xEA\xB3\xA0", "\xF0\x9F\x98\x80", "\xFF",
-                               "\xE2\x82", "\xED\xA0\x80", "\xF4\x90", "\x80"};
+  const std::string kinds[] = {
+      "a", "\xC3\xA9", "\xEA\xB3\xA0", "\xF0\x9F\x98\x80", "\xFF", "\xE2\x82", "\xED\xA0\x80", "\xF4\x90", "\x80"};
   for (size_t a = 0; a < std::size(kinds); ++a) {
     for (size_t b = 0; b < std::size(kinds); ++b) {
       const std::string text = kinds[a] + kinds[b] + kinds[(a + 2 * b) % std::size(kinds)];

@@ -96,8 +96,7 @@ std::string ConfigField::flag() const {
 std::vector<ConfigField> config_fields(TrainConfig& c) {
   const TaskConfig& task = task_of(c);
   std::vector<ConfigField> all = {{"task", &c.task, "what is trained", task_names()}};
-  for (const auto& table :
-       {task.fields(c), train_fields(c.train, c.task), task.valid_fields(c), save_fields(c.save)}) {
+  for (const auto& table : {task.fields(c), train_fields(c.train, c.task), task.valid_fields(c), save_fields(c.save)}) {
     all.insert(all.end(), table.begin(), table.end());
   }
   return all;

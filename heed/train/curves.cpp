@@ -48,8 +48,7 @@ std::vector<Point> CurvePoints::means() const {
 }
 
 Curves::Curves()
-    : panels_{{"loss by token",
-               {{"loss", "training", "#2563eb", {}}, {"valid_loss", "validation", "#dc2626", {}}}},
+    : panels_{{"loss by token", {{"loss", "training", "#2563eb", {}}, {"valid_loss", "validation", "#dc2626", {}}}},
               {"validation BLEU and chrF", {{"bleu", "BLEU", "#059669", {}}, {"chrf", "chrF", "#a16207", {}}}},
               {"validation bits by byte of text", {{"bits_per_byte", "", "#059669", {}}}},
               {"learning rate", {{"learning_rate", "", "#7c3aed", {}}}}} {}

@@ -81,9 +81,7 @@ std::vector<ConfigField> data_fields(TrainConfig::Data& d) {
 
 std::vector<ConfigField> text_fields(TrainConfig::Text& t) {
   return {
-      {"text.tokenizer",
-       &t.tokenizer,
-       "bpe (GPT-2's, of bytes), sentencepiece (LLaMA's), unigram, char or byte",
+      {"text.tokenizer", &t.tokenizer, "bpe (GPT-2's, of bytes), sentencepiece (LLaMA's), unigram, char or byte",
        text::lm_tokenizer_kind_names()},
       {"text.vocabulary", &t.vocabulary, "pieces of the vocabulary; 0: as many as the text is worth", {}, 0, 1 << 24},
       {"text.normalization",

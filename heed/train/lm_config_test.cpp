@@ -28,8 +28,9 @@ TEST(LmConfig, TheTaskDecidesWhichKeysThereAre) {
   EXPECT_EQ(config.task, "lm");
   EXPECT_EQ(refused("model.context = 7\n"),
             "[config] run.toml:1:17: 'model.context' is a key of the task 'lm', and this run's is another");
-  EXPECT_EQ(refused("task = 'lm'\n[model]\nencoder_layers = 3\n"),
-            "[config] run.toml:3:18: 'model.encoder_layers' is a key of the task 'translate', and this run's is another");
+  EXPECT_EQ(
+      refused("task = 'lm'\n[model]\nencoder_layers = 3\n"),
+      "[config] run.toml:3:18: 'model.encoder_layers' is a key of the task 'translate', and this run's is another");
   EXPECT_EQ(refused("task = 'ml'\n"), "[config] run.toml:1:8: task is 'ml', did you mean 'lm'?");
   EXPECT_EQ(refused("task.lm = 1\n"), "[config] run.toml:1:1: task is of type table, expected a text in quotes");
   EXPECT_EQ(set_refused("task=lm"), "[config] --set task=lm: the task is said by the command or by a config file");
@@ -94,9 +95,10 @@ TEST(LmConfig, AutoFollowsTheTextAndTheMachine) {
   EXPECT_EQ(preset(2'000'000'000, 2), "small");
   EXPECT_EQ(preset(2'000'000'000, 16), "base");
   TrainConfig config = enough_text();
-  EXPECT_EQ(resolve_config(config, 1'115'394, {2, false}),
-            "preset tiny: 1.1 MB of text, 2 cores; at most 5000 steps, or 10 validations without a better one; precision "
-            "f32: this CPU has no bf16 products");
+  EXPECT_EQ(
+      resolve_config(config, 1'115'394, {2, false}),
+      "preset tiny: 1.1 MB of text, 2 cores; at most 5000 steps, or 10 validations without a better one; precision "
+      "f32: this CPU has no bf16 products");
 }
 
 TEST(LmConfig, TheScheduleOfALanguageModelFollowsItsLimit) {

@@ -15,8 +15,8 @@ namespace {
 
 using data::TextPart;
 
-constexpr int64_t kPiecesBetween = 10000;                    // two reports of how far reading is
-constexpr double kMostToLearnFrom = 512e6;                   // bytes that a tokenizer is trained on
+constexpr int64_t kPiecesBetween = 10000;                   // two reports of how far reading is
+constexpr double kMostToLearnFrom = 512e6;                  // bytes that a tokenizer is trained on
 constexpr uint64_t kSampleStream = uint64_t{0x7E87} << 48;  // away from other uses of the seed
 
 bool has_valid(const TrainConfig& config) { return !config.data.valid_text.empty() || config.data.valid_share > 0; }
@@ -64,7 +64,8 @@ class LmTask final : public Task {
   }
 
   std::string description() const override {
-    const std::string valid = data_.valid ? fmt::format("; {} to validate with", with_commas(data_.valid->tokens())) : "";
+    const std::string valid =
+        data_.valid ? fmt::format("; {} to validate with", with_commas(data_.valid->tokens())) : "";
     return fmt::format("{} document{}, {} tokens of {:.2f} bytes{}", with_commas(data_.train.documents()),
                        data_.train.documents() == 1 ? "" : "s", with_commas(data_.train.tokens()),
                        static_cast<double>(data_.train.bytes()) / static_cast<double>(data_.train.tokens()), valid);
@@ -147,8 +148,7 @@ class LmTask final : public Task {
       fail_file("[train] no document is left to {} with: {} of all text are held out (--valid-share)",
                 valid ? "validate" : "train", config.data.valid_share);
     }
-    const std::string left_out =
-        report.no_tokens.count > 0 ? data::describe(report.no_tokens, "without a token") : "";
+    const std::string left_out = report.no_tokens.count > 0 ? data::describe(report.no_tokens, "without a token") : "";
     tell_store(left_out, report.unknown, store.tokens(), preparation.observer);
   }
 

@@ -70,8 +70,7 @@ TEST_P(RunTest, ResumeNamesWhatChanged) {
   const std::string valid = folder_.file("valid.data");
   put_content(valid, letter_pairs(5, 3));
   const std::string message = message_of<FileError>([&] { run({.resume = true}); });
-  EXPECT_NE(message.find("the data changed since the run was saved: '" + valid + "' of "),
-            std::string::npos)
+  EXPECT_NE(message.find("the data changed since the run was saved: '" + valid + "' of "), std::string::npos)
       << message;
 }
 
