@@ -217,7 +217,8 @@ void quantise_row(const QuantisedRows& to, int64_t row, const float* x) {
     for (int half = 0; half < 2; ++half) {
       const F16 scaled = (half ? b : a) * per_unit;
       for (int i = 0; i < kParts; ++i) {
-        const Words q = hn::NearestInt(scaled.part[i]);
+        // What is no number is any whole one of the range: the scale tells of it.
+        const Words q = hn::Max(hn::Set(d, -127), hn::Min(hn::Set(d, 127), hn::NearestInt(scaled.part[i])));
         total = hn::Add(total, q);
         hn::StoreU(hn::DemoteTo(hn::Rebind<int8_t, TagI32>(), q), hn::Rebind<int8_t, TagI32>(),
                    bytes + half * kWidth + i * kNative);
