@@ -15,9 +15,9 @@ struct Block {
 };
 
 struct BlockConfig {
-  int64_t context = 256;   // ids of a block at most
-  int64_t tokens = 4096;   // of a batch at most
-  bool pack = true;        // all documents as one stream, cut in blocks; else each by itself
+  int64_t context = 256;  // ids of a block at most
+  int64_t tokens = 4096;  // of a batch at most
+  bool pack = true;       // all documents as one stream, cut in blocks; else each by itself
   uint64_t seed = 1;
 };
 

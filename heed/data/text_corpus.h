@@ -30,14 +30,14 @@ struct TextConfig {
   Documents documents = Documents::kFile;
   BadLines bad = BadLines::kSkip;
   TextPart part = {};
-  int64_t piece_bytes = 1 << 20;       // a longer file comes in pieces
+  int64_t piece_bytes = 1 << 20;         // a longer file comes in pieces
   int64_t max_bytes = int64_t{1} << 26;  // of a line or paragraph: what is longer is no document
 };
 
 struct TextReport {
-  int64_t documents = 0, bytes = 0;          // read and good; of the part that was asked for
-  BadLineCount empty, too_long, not_utf8;    // left out; a NUL is not text
-  std::string text() const;                  // "3 documents of 1,115,394 bytes; skipped 1 not UTF-8 (a.bin:1)"
+  int64_t documents = 0, bytes = 0;        // read and good; of the part that was asked for
+  BadLineCount empty, too_long, not_utf8;  // left out; a NUL is not text
+  std::string text() const;                // "3 documents of 1,115,394 bytes; skipped 1 not UTF-8 (a.bin:1)"
 };
 
 // A document, or some of it. Pieces are cut where no word is: before a blank.

@@ -17,7 +17,7 @@ struct QuantisedMatrix {
 };
 struct Quantisation {
   std::vector<QuantisedMatrix> matrices;
-  std::vector<std::string> kept;  // matrices whose sizes do not allow it
+  std::vector<std::string> kept;              // matrices whose sizes do not allow it
   int64_t bytes_before = 0, bytes_after = 0;  // of all tensors
 };
 

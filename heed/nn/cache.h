@@ -34,7 +34,7 @@ struct StepCache {
 class CachePool {
  public:
   CachePool(int64_t layers, int64_t width) : width_(width), keys_(static_cast<size_t>(layers)), values_(keys_) {}
-  std::vector<int32_t> take(int64_t rows);     // grows where none are free
+  std::vector<int32_t> take(int64_t rows);    // grows where none are free
   void share(std::span<const int32_t> rows);  // one more holds them
   void give(std::span<const int32_t> rows);
   std::vector<LayerCache> layers(const CacheRows& rows) const;

@@ -20,10 +20,10 @@ struct TextPair {
 };
 // In the order of the pairs; the same bits whatever stands beside a pair.
 std::vector<Score> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs,
-                                   int64_t batch_tokens = 4096);
+                               int64_t batch_tokens = 4096);
 // The same for ids, without eos.
 std::vector<Score> score_ids(const models::EncoderDecoder& model, const std::vector<decode::IdPair>& pairs,
-                                 int64_t batch_tokens = 4096);
+                             int64_t batch_tokens = 4096);
 
 struct TextScoreConfig {
   // A text longer than the context is read in windows of it. Each begins so many tokens after the one before, and counts

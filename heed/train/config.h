@@ -25,8 +25,8 @@ struct TrainConfig {
     // Of a language model.
     std::vector<std::string> text, valid_text;
     std::string documents = "file", valid_split = "end";
-    double valid_share = 0.1;          // of the text, where no files are named to validate with
-    bool pack = true, across = true;   // documents share blocks; and see each other there
+    double valid_share = 0.1;         // of the text, where no files are named to validate with
+    bool pack = true, across = true;  // documents share blocks; and see each other there
   } data;
   struct Text {
     std::string tokenizer = "bpe", normalization = "identity";
