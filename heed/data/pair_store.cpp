@@ -8,6 +8,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/threads.h"
+#include "heed/text/split_dropout.h"
 
 namespace heed::data {
 namespace {
@@ -16,6 +17,9 @@ namespace {
 constexpr size_t kChunkPairs = 8192;
 constexpr size_t kChunkBytes = 8 << 20;
 constexpr int64_t kPairsAtOnce = 16;
+
+// Away from the streams that other uses of the same seed draw from.
+constexpr uint64_t kVariantStream = uint64_t{0x5B17} << 48;
 
 struct PairInWork {
   SentencePair text;
@@ -41,11 +45,12 @@ class StoreWriter {
         config_(config),
         unknown_{tokenizers.source->special().unk, tokenizers.target->special().unk} {}
 
-  void add(const PairInWork& pair, StoreReport& report) {
+  // False where the pair is left out.
+  bool add(const PairInWork& pair, StoreReport& report) {
     for (size_t side = 0; side < 2; ++side) {
       if (pair.ids[side].size() == 1) {  // eos alone
         count_bad_line(report.no_tokens, pair.places[side]);
-        return;
+        return false;
       }
       if (static_cast<int64_t>(pair.ids[side].size()) > config_.max_length) {
         if (config_.too_long == BadLines::kRefuse) {
@@ -53,7 +58,7 @@ class StoreWriter {
                     pair.ids[side].size(), config_.max_length);
         }
         count_bad_line(report.too_long, pair.places[side]);
-        return;
+        return false;
       }
     }
     for (size_t side = 0; side < 2; ++side) {
@@ -61,6 +66,15 @@ class StoreWriter {
       file_.add(ids);
       report.unknown += std::count(ids.begin(), ids.end(), unknown_[side]);
     }
+    return true;
+  }
+
+  // What an unlucky cut makes too long is no fault of the line.
+  void add_variant(const PairInWork& pair) {
+    for (const auto& ids : pair.ids) {
+      if (static_cast<int64_t>(ids.size()) > config_.max_length) return;
+    }
+    for (const auto& ids : pair.ids) file_.add(ids);
   }
 
   void finish() { file_.finish(); }
@@ -71,6 +85,39 @@ class StoreWriter {
   std::array<int32_t, 2> unknown_;
 };
 
+// The pairs of a chunk cut in another way, each by numbers of its own.
+class Variants {
+ public:
+  Variants(const text::TokenizerPair& tokenizers, const StoreConfig& config) : config_(config) {
+    if (config.variants > 1) {
+      for (const auto* tokenizer : {tokenizers.source.get(), tokenizers.target.get()})
+        cutters_.emplace_back(*tokenizer, config.split_dropout);
+    }
+  }
+
+  void write(const std::vector<PairInWork>& chunk, StoreWriter& writer) {
+    for (int64_t variant = 1; variant < config_.variants; ++variant) {
+      std::vector<PairInWork> cut(chunk.size());
+      parallel_for(static_cast<int64_t>(chunk.size()), kPairsAtOnce, [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin; i < end; ++i) {
+          for (size_t side = 0; side < 2; ++side) {
+            const auto number = static_cast<uint64_t>((before_ + i) * config_.variants + variant);
+            Random random(config_.seed, kVariantStream + 2 * number + side);
+            cut[static_cast<size_t>(i)].ids[side] = cutters_[side].cut(chunk[static_cast<size_t>(i)].ids[side], random);
+          }
+        }
+      });
+      for (const PairInWork& pair : cut) writer.add_variant(pair);
+    }
+    before_ += static_cast<int64_t>(chunk.size());
+  }
+
+ private:
+  StoreConfig config_;
+  std::vector<text::SplitDropout> cutters_;  // of source and target
+  int64_t before_ = 0;                       // pairs of the chunks before
+};
+
 }  // namespace
 
 StoreReport build_store(const std::string& path, ParallelCorpus& corpus, const text::TokenizerPair& tokenizers,
@@ -78,6 +125,7 @@ StoreReport build_store(const std::string& path, ParallelCorpus& corpus, const t
   if (config.max_length < 2) fail("[store] max_length is {}, expected at least 2", config.max_length);
   StoreReport report;
   StoreWriter writer(path, config, tokenizers);
+  Variants variants(tokenizers, config);
   const int32_t source_eos = tokenizers.source->special().eos, target_eos = tokenizers.target->special().eos;
   std::vector<PairInWork> chunk;
   while (read_chunk(corpus, chunk)) {
@@ -89,7 +137,8 @@ StoreReport build_store(const std::string& path, ParallelCorpus& corpus, const t
         pair.ids[1].push_back(target_eos);
       }
     });
-    for (const PairInWork& pair : chunk) writer.add(pair, report);
+    std::erase_if(chunk, [&](const PairInWork& pair) { return !writer.add(pair, report); });
+    variants.write(chunk, writer);
     if (progress) progress(corpus.progress());
   }
   writer.finish();

@@ -53,6 +53,18 @@ TEST_F(StoreTest, HoldsWhatWasRead) {
   EXPECT_TRUE(store.intact());
 }
 
+TEST_F(StoreTest, VariantsAreOfThePairsThatAreThere) {
+  StoreConfig config;
+  config.max_length = 4, config.variants = 3;
+  const StoreReport report = build("a b c\nd e f g\nh ?\n", "x\ny\nz\n", config);
+  EXPECT_EQ(report.too_long.count, 1);
+  EXPECT_EQ(report.unknown, 1);
+  const PairStore store = PairStore::open(path());
+  ASSERT_EQ(store.size(), 6);
+  for (const int64_t i : {0, 2, 4}) EXPECT_EQ(text_of(store.source(i)), "abc");  // letters: nothing to cut anew
+  for (const int64_t i : {1, 3, 5}) EXPECT_EQ(text_of(store.target(i)), "z");
+}
+
 TEST_F(StoreTest, AnEmptyCorpusIsAnEmptyStore) {
   build("", "");
   EXPECT_EQ(PairStore::open(path()).size(), 0);

@@ -45,8 +45,8 @@ struct Pieces {
 
 }  // namespace
 
-void Merges::add(int32_t left, int32_t right, int32_t merged) {
-  table_.try_emplace(key_of(left, right), Merge{static_cast<int32_t>(table_.size()), merged});
+void Merges::add(int32_t left, int32_t right, int32_t merged, int32_t rank) {
+  table_.try_emplace(key_of(left, right), Merge{rank, merged});
 }
 
 const Merges::Merge* Merges::find(int32_t left, int32_t right) const {
@@ -54,7 +54,7 @@ const Merges::Merge* Merges::find(int32_t left, int32_t right) const {
   return found == table_.end() ? nullptr : &found->second;
 }
 
-std::vector<int32_t> Merges::apply(const std::vector<int32_t>& ids) const {
+std::vector<int32_t> Merges::apply(const std::vector<int32_t>& ids, const std::function<bool()>& passed_over) const {
   if (ids.size() < 2) return ids;
   Pieces pieces(ids);
   std::priority_queue<Candidate, std::vector<Candidate>, std::greater<>> queue;
@@ -67,7 +67,7 @@ std::vector<int32_t> Merges::apply(const std::vector<int32_t>& ids) const {
   while (!queue.empty()) {
     const Candidate best = queue.top();
     queue.pop();
-    if (!pieces.holds(best)) continue;
+    if (!pieces.holds(best) || (passed_over && passed_over())) continue;
     pieces.merge(best);
     offer(pieces.before[best.at]);
     offer(best.at);

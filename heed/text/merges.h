@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <unordered_map>
 #include <vector>
 
@@ -10,10 +11,12 @@ namespace heed::text {
 class Merges {
  public:
   // Later ones are weaker; of equal pairs the first stays.
-  void add(int32_t left, int32_t right, int32_t merged);
+  void add(int32_t left, int32_t right, int32_t merged) { add(left, right, merged, static_cast<int32_t>(size())); }
+  void add(int32_t left, int32_t right, int32_t merged, int32_t rank);  // the lower rank is stronger
   int64_t size() const { return static_cast<int64_t>(table_.size()); }
-  // The strongest pair first, the leftmost of equal ones, until none is left. O(n log n).
-  std::vector<int32_t> apply(const std::vector<int32_t>& pieces) const;
+  // The strongest pair first, the leftmost of equal ones, until none is left. O(n log n). A merge that is passed over
+  // comes up again only if its neighbourhood changes.
+  std::vector<int32_t> apply(const std::vector<int32_t>& pieces, const std::function<bool()>& passed_over = {}) const;
 
  private:
   struct Merge {

@@ -53,7 +53,11 @@ int64_t pairs_of_data(const TrainConfig& config, bool valid, const Preparation& 
 void build_staged_store(const TrainConfig& config, bool valid, const text::TokenizerPair& tokenizers,
                         const Preparation& preparation) {
   const bool refuse = config.data.bad_lines == "refuse";
-  const data::StoreConfig limits{config.data.max_length, refuse ? data::BadLines::kRefuse : data::BadLines::kSkip};
+  data::StoreConfig limits{config.data.max_length, refuse ? data::BadLines::kRefuse : data::BadLines::kSkip};
+  if (!valid) {
+    limits.variants = config.text.variants, limits.split_dropout = config.text.split_dropout;
+    limits.seed = static_cast<uint64_t>(config.train.seed);
+  }
   const std::string path = staging_of(config.save.out) + (valid ? "/valid.pairs" : "/train.pairs");
   data::ParallelCorpus lines(corpus(config, valid));
   const data::StoreReport report =
