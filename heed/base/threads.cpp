@@ -1,38 +1,20 @@
 #include "heed/base/threads.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <climits>
-#include <cmath>
 #include <exception>
-#include <fstream>
 #include <mutex>
 #include <system_error>
 #include <thread>
 
+#include "heed/base/cpus.h"
+
 namespace heed {
 namespace {
 
-// CPUs' worth of time that the container grants, rounded up; "max 100000" is no limit.
-int container_cpus() {
-  std::ifstream file("/sys/fs/cgroup/cpu.max");
-  double quota = 0, period = 0;
-  if (!(file >> quota >> period) || quota <= 0 || period <= 0) return INT_MAX;
-  return static_cast<int>(std::clamp(std::ceil(quota / period), 1.0, 1e6));
-}
-
-int available_threads() {
-  cpu_set_t allowed;
-  const bool known = sched_getaffinity(0, sizeof(allowed), &allowed) == 0;
-  const int cpus = known ? CPU_COUNT(&allowed) : static_cast<int>(std::thread::hardware_concurrency());
-  return std::clamp(cpus, 1, container_cpus());
-}
-
 std::atomic<int>& wanted_threads() {
-  static std::atomic<int> wanted{available_threads()};
+  static std::atomic<int> wanted{available_cpus()};
   return wanted;
 }
 
@@ -141,7 +123,7 @@ class Crew {
   }
 
   std::mutex busy_;
-  const int available_ = available_threads();
+  const int available_ = available_cpus();
   int started_ = 0;
   Team* team_ = nullptr;
   std::atomic<bool> crowded_{false};  // more threads than CPUs: staying awake would take one from the others
@@ -159,7 +141,7 @@ Crew& crew() {
 
 int num_threads() { return wanted_threads(); }
 
-void set_num_threads(int n) { wanted_threads() = n > 0 ? std::min(n, kMostThreads) : available_threads(); }
+void set_num_threads(int n) { wanted_threads() = n > 0 ? std::min(n, kMostThreads) : available_cpus(); }
 
 int thread_index() { return seat; }
 

@@ -56,9 +56,9 @@ models::EncoderDecoder mean_of(const std::vector<std::string>& folders) {
   return mean;
 }
 
-void run(const std::vector<std::string>& folders, const std::string& out, const Common& common) {
+void run(const std::vector<std::string>& folders, const std::string& out, bool overwrite, const Common& common) {
   if (folders.size() < 2) fail("[average] one model: expected two at least");
-  const NewFolder folder("average", out);
+  const NewFolder folder("average", out, overwrite);
   const models::EncoderDecoder mean = mean_of(folders);
   folder.write([&](const std::string& path) {
     copy_tokenizer(folders[0], path);
@@ -76,7 +76,9 @@ void add_average(CLI::App& parent, const Common& common) {
   const auto out = std::make_shared<std::string>();
   add_texts(app, "MODEL", *folders, "model directories of one shape", "", Need::kRequired);
   add_text(app, "--out", *out, "the directory to write", "MEAN", Need::kRequired);
-  on_run(app, [folders, out, &common] { run(*folders, *out, common); });
+  const auto overwrite = std::make_shared<bool>(false);
+  add_flag(app, "--overwrite", *overwrite, "replace an existing model");
+  on_run(app, [folders, out, overwrite, &common] { run(*folders, *out, *overwrite, common); });
 }
 
 }  // namespace heed::cli

@@ -26,6 +26,7 @@ struct Options {
 struct Evaluated {
   std::vector<std::string> lines;
   double perplexity = 0;
+  int64_t left_out = 0;  // of the perplexity: pairs beyond the model's positions
   train::SentenceCounts bleu_counts, chrf_counts;
   train::Bleu bleu;
   double chrf = 0;
@@ -46,11 +47,12 @@ Evaluated evaluate(const std::string& model, const Options& o, const std::vector
   e.lines = tasks::translate(translator, source, config);
   std::vector<tasks::TextPair> pairs;
   for (size_t i = 0; i < source.size(); ++i) pairs.push_back({source[i], reference[i]});
-  double log_probability = 0;
-  int64_t tokens = 0;
-  for (const tasks::Score& s : tasks::score_pairs(translator, pairs))
-    log_probability += s.log_probability, tokens += s.tokens;
-  e.perplexity = std::exp(-log_probability / static_cast<double>(std::max<int64_t>(1, tokens)));
+  tasks::Score all;
+  for (const tasks::Score& s : tasks::score_pairs(translator, pairs, {.too_long = tasks::PairScoreConfig::kLeaveOut})) {
+    all.log_probability += s.log_probability, all.tokens += s.tokens;
+    e.left_out += s.tokens == 0;
+  }
+  e.perplexity = all.perplexity();
   e.bleu_counts = train::bleu_counts(e.lines, reference, bleu_config(o));
   e.chrf_counts = train::chrf_counts(e.lines, reference, chrf_config(o));
   e.bleu = train::bleu_of_counts(e.bleu_counts.sum(), bleu_config(o));
@@ -65,14 +67,17 @@ nlohmann::json to_json(const Evaluated& e, const std::string& model, const Optio
           {"bleu_signature", train::bleu_signature(bleu_config(o), HEED_VERSION)},
           {"chrf", e.chrf},
           {"chrf_signature", train::chrf_signature(chrf_config(o), HEED_VERSION)},
-          {"perplexity", e.perplexity}};
+          {"perplexity", e.perplexity},
+          {"pairs_without_perplexity", e.left_out}};
 }
 
 std::string to_text(const Evaluated& e, const Options& o) {
-  return fmt::format("BLEU|{} = {}\n{}|{} = {:.2f}\nperplexity = {:.4f}\n",
+  const std::string left_out =
+      e.left_out == 0 ? "" : fmt::format(" without {} pairs longer than the model has positions for", e.left_out);
+  return fmt::format("BLEU|{} = {}\n{}|{} = {:.2f}\nperplexity = {:.4f}{}\n",
                      train::bleu_signature(bleu_config(o), HEED_VERSION), e.bleu.text(),
                      train::chrf_name(chrf_config(o)), train::chrf_signature(chrf_config(o), HEED_VERSION), e.chrf,
-                     e.perplexity);
+                     e.perplexity, left_out);
 }
 
 nlohmann::json paired(const train::SentenceCounts& a, const train::SentenceCounts& b,

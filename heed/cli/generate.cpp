@@ -185,7 +185,7 @@ void run(const Options& o, const Common& common) {
   const int64_t vocabulary = generator.model.config.vocabulary;
   const tasks::GenerateConfig config = config_of(o, common, vocabulary);
   Prompts prompts(o, vocabulary);
-  TextOutput out(o.output);
+  TextOutput out(o.output, o.input);
   const bool streams = (o.has_prompt || o.interactive) && o.samples == 1 && o.beam == 1 && o.logprobs == 0 && !o.ids &&
                        !common.json && o.output.empty();
   if (o.interactive) message(common, "each line is a prompt; an empty one ends");

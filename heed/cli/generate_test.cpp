@@ -220,6 +220,50 @@ TEST_F(GenerateProgram, ScoresOfLinesAndOfAWholeFile) {
   expect_wrong({"score", model_, "--whole"}, 1, "'standard input' is not UTF-8 text", "\xFF");
 }
 
+TEST_F(GenerateProgram, NothingToScoreHasNoPerplexity) {
+  const std::string empty = file("empty", ""), output = (folder_ / "scores").string();
+  const Outcome outcome = run({"score", model_, "--whole", "--input", empty, "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_TRUE(json::parse(outcome.out)["perplexity"].is_null()) << outcome.out;
+  EXPECT_TRUE(run({"score", model_, "--whole", "--input", empty}).out.ends_with("\t-\n"));
+  const std::string text = file("text", "a\n");
+  expect_wrong({"score", model_, "--input", text, "--output", text}, 2, "is the file that is read");
+  EXPECT_EQ(read_all(text), "a\n");
+}
+
+TEST_F(GenerateProgram, QuantisedModels) {
+  const std::string small = (folder_ / "small").string(), text = file("text", "the cat caught the mouse");
+  const Outcome outcome = run({"quantize", model_, "--out", small, "--text", text, "--json"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json said = json::parse(outcome.out);
+  EXPECT_LT(said["bytes_after"].get<int64_t>(), said["bytes_before"].get<int64_t>());
+  EXPECT_GT(said["perplexity_after"].get<double>(), 1);
+  const json info = run_json({"info", small});
+  EXPECT_EQ(info["memory_bytes"], said["bytes_after"]);
+  EXPECT_EQ(info["model_type"], "llama");
+  expect_wrong({"quantize", model_, "--out", small}, 2, "expected a new folder, or --overwrite");
+  expect_wrong({"quantize", model_, "--out", model_, "--overwrite"}, 2, "is the model itself");
+  expect_wrong({"quantize", small, "--out", (folder_ / "again").string()}, 1, "is quantised already");
+  expect_wrong({"quantize", model_, "--out", small, "--overwrite", "--text", file("empty", "")}, 1, "has no text");
+  ASSERT_EQ(run({"quantize", model_, "--out", small, "--overwrite", "--bits", "4", "--quiet"}).status, 0);
+  EXPECT_FALSE(generated("a\n", {"--max-tokens", "4"}).empty());
+}
+
+// Brackets without end cost the stack of whoever copies them.
+TEST_F(GenerateProgram, SettingsNestedWithoutEndAreRefused) {
+  for (const char* key : {"quantization_config", "anything"}) {
+    json config = json::parse(read_all(model_ + "/config.json"));
+    std::string text = config.dump();
+    text.pop_back();
+    text += std::string(",\"") + key + "\":{\"quant_method\":" + std::string(400'000, '[') + std::string(400'000, ']') +
+            "}}";
+    const std::string deep = write_model(std::string("deep-") + key, 259);
+    std::ofstream(deep + "/config.json") << text;
+    expect_wrong({"info", deep}, 1, "is no JSON object");
+    expect_wrong({"quantize", deep, "--out", (folder_ / "out").string()}, 1, "is no JSON object");
+  }
+}
+
 TEST_F(GenerateProgram, TheBenchmarkMeasures) {
   const json j = run_json(
       {"bench", "generate", "--model", model_, "--prompt", "8", "--tokens", "4", "--batch", "3", "--seconds", "0.1"});

@@ -6,6 +6,7 @@
 
 #include "heed/base/error.h"
 #include "heed/cli/arguments.h"
+#include "heed/io/sharded_tensors.h"
 #include "heed/models/config_json.h"
 #include "heed/models/directory.h"
 #include "heed/models/parameter_count.h"
@@ -46,12 +47,21 @@ std::string kind_of(const models::ModelConfig& c) {
   return c.family == models::Family::kDecoder ? "language model" : "encoder";
 }
 
+// As the file has them; what is not written yet will be f32.
+int64_t weight_bytes(const std::string& folder, int64_t parameters) {
+  if (!ShardedTensors::exists(folder)) return 4 * parameters;
+  int64_t bytes = 0;
+  const ShardedTensors file = ShardedTensors::open(folder);
+  for (const auto& [name, tensor] : file.tensors()) bytes += static_cast<int64_t>(tensor->bytes.size());
+  return bytes;
+}
+
 nlohmann::json describe(const std::string& folder) {
-  const models::ModelConfig c = models::read_config(folder);
+  const auto [c, type] = models::read_parsed_config(folder);
   const models::ParameterParts p = models::parameter_parts(c);
   return {{"model", folder},
           {"kind", kind_of(c)},
-          {"model_type", models::model_type(c)},
+          {"model_type", type},
           {"parameters",
            {{"total", p.total()},
             {"embedding", p.embedding},
@@ -61,7 +71,7 @@ nlohmann::json describe(const std::string& folder) {
             {"feed_forward", p.feed_forward},
             {"norms", p.norms},
             {"output", p.output}}},
-          {"memory_bytes", 4 * p.total()},
+          {"memory_bytes", weight_bytes(folder, p.total())},
           {"tokenizer", describe_tokenizers(folder, c)},
           {"config", models::heed_json(c)}};
 }
@@ -81,8 +91,8 @@ std::string to_text(const nlohmann::json& j) {
   if (kind != "language model") text += fmt::format("  encoder     {}\n", stack(c["encoder"]));
   if (kind != "encoder") text += fmt::format("  decoder     {}\n", stack(c["decoder"]));
   text += fmt::format("  tokenizer   {}\n", tokenizer_text(j["tokenizer"]));
-  text += fmt::format("  parameters  {:>14}   {:.1f} MB in memory\n", with_commas(total),
-                      static_cast<double>(total) * 4e-6);
+  text += fmt::format("  parameters  {:>14}   {:.1f} MB of weights\n", with_commas(total),
+                      1e-6 * static_cast<double>(j["memory_bytes"].get<int64_t>()));
   for (const char* part :
        {"embedding", "positions", "self_attention", "cross_attention", "feed_forward", "norms", "output"}) {
     const int64_t n = j["parameters"][part].get<int64_t>();

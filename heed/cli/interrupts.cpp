@@ -29,9 +29,12 @@ void handle_with(void (*handler)(int)) {
   struct sigaction action {};
   action.sa_handler = handler;
   action.sa_flags = SA_RESTART;
-  ::sigaction(SIGINT, &action, nullptr);
-  ::sigaction(SIGTERM, &action, nullptr);
-  ::sigaction(SIGHUP, &action, nullptr);  // the window was closed
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {  // the last: the window was closed
+    struct sigaction before {};
+    ::sigaction(signal, nullptr, &before);
+    // What was ignored when heed began stays so: under nohup, and in what a script runs in the background.
+    if (before.sa_handler != SIG_IGN) ::sigaction(signal, &action, nullptr);
+  }
 }
 
 }  // namespace

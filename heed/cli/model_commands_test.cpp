@@ -173,6 +173,21 @@ TEST_F(ModelProgram, WhatLiesBesideTheMeanStays) {
   EXPECT_TRUE(fs::is_empty(folder_ / "other"));
 }
 
+TEST_F(ModelProgram, AFolderThatIsReplacedKeepsWhatIsNotTheModels) {
+  const std::string mean = copy_of_model("mean"), other = (folder_ / "project").string();
+  std::ofstream(mean + "/thesis.txt") << "years of work";
+  std::ofstream(mean + "/model-00001-of-00002.safetensors") << "of the old one";
+  ASSERT_EQ(run({"average", "--out", mean, "--overwrite", model_, model_}).status, 0);
+  EXPECT_EQ(read_all(mean + "/thesis.txt"), "years of work");
+  EXPECT_FALSE(fs::exists(mean + "/model-00001-of-00002.safetensors"));
+  EXPECT_EQ(weights_of(mean), weights_of(model_));
+  // A config.json alone makes no model.
+  fs::create_directory(other);
+  std::ofstream(other + "/config.json") << "{}";
+  expect_wrong("", {"average", "--out", other, "--overwrite", model_, model_}, 2, "is no model: it is not replaced");
+  EXPECT_EQ(read_all(other + "/config.json"), "{}");
+}
+
 TEST_F(ModelProgram, TheMeanOfModelsThatDifferIsRefused) {
   const std::string other = copy_of_model("other"), mean = (folder_ / "mean").string();
   expect_wrong("", {"average", "--out", mean, model_}, 2, "one model: expected two at least");

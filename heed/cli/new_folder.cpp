@@ -6,7 +6,9 @@
 #include <unistd.h>
 
 #include "heed/base/error.h"
+#include "heed/models/directory.h"
 #include "heed/text/tokenizer.h"
+#include "heed/train/run_folder.h"
 
 namespace heed::cli {
 namespace {
@@ -41,20 +43,30 @@ void exchange(const fs::path& a, const fs::path& b) {
   throw fs::filesystem_error("exchange", a, b, std::error_code(errno, std::generic_category()));
 }
 
+// What lay beside the old model and is no part of it lies beside the new one.
+void keep_others(const fs::path& old, const fs::path& now) {
+  for (const fs::directory_entry& entry : fs::directory_iterator(old)) {
+    const fs::path name = entry.path().filename();
+    if (!train::is_of_a_model(name.string()) && !fs::exists(now / name)) fs::rename(entry.path(), now / name);
+  }
+}
+
 }  // namespace
 
 NewFolder::NewFolder(std::string command, const std::string& path, bool overwrite)
     : command_(std::move(command)), target_(fs::path(path).lexically_normal()), replace_(fs::exists(path)) {
   if (!target_.has_filename()) target_ = target_.parent_path();
   if (!replace_) return;
-  if (!overwrite) fail("[{}] '{}' exists already: expected a new folder", command_, path);
-  if (!fs::exists(fs::path(path) / "config.json")) fail("[{}] '{}' is no model: it is not replaced", command_, path);
+  if (!overwrite) fail("[{}] '{}' exists already: expected a new folder, or --overwrite", command_, path);
+  if (!models::is_model_directory(path)) fail("[{}] '{}' is no model: it is not replaced", command_, path);
 }
 
 void NewFolder::write(const std::function<void(const std::string&)>& write) const try {
   const FolderBeside beside(target_);
   write(beside.path().string());
-  replace_ ? exchange(beside.path(), target_) : fs::rename(beside.path(), target_);
+  if (!replace_) return fs::rename(beside.path(), target_);
+  exchange(beside.path(), target_);
+  keep_others(beside.path(), target_);
 } catch (const fs::filesystem_error& error) {
   fail_file("[{}] cannot write '{}': {}", command_, target_.string(), error.code().message());
 }

@@ -30,6 +30,9 @@ namespace heed::cli {
 
 namespace {
 
+// Whoever read the output has gone, as `| head` does. No error: an end without a word.
+struct ReaderGone {};
+
 constexpr const char* kEverywhere =
     "Everywhere: --threads N  --seed N  --json (full precision)  --quiet  --verbose  --help";
 
@@ -175,6 +178,7 @@ void print_help_alone(CLI::App* app) {
 
 void print(std::string_view text) {
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
+    if (errno == EPIPE) throw ReaderGone();
     fail_file("[stdout] cannot write: {}", std::strerror(errno));
   }
 }
@@ -188,6 +192,7 @@ void message(const Common& common, std::string_view line) {
 int run_program(int argc, const char* const* argv) {
   const auto start = std::chrono::steady_clock::now();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit on the size of files is an error of write(), as a full disk is
+  std::signal(SIGPIPE, SIG_IGN);  // of `2>&1 | tee log` Ctrl-C ends tee first: what trains must live to save
   Common common;
   CLI::App app("", "heed");
   app.require_subcommand(0, 1);
@@ -210,6 +215,8 @@ int run_program(int argc, const char* const* argv) {
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     if (status == 0 && common.verbose) message(common, fmt::format("done in {:.1f} ms", took.count()));
     return status;
+  } catch (const ReaderGone&) {
+    return 128 + SIGPIPE;
   } catch (const FileError& e) {
     return complain(1, e.what());
   } catch (const Failure& e) {

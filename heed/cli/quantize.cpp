@@ -57,7 +57,12 @@ double perplexity(const std::string& folder, const std::string& text) {
 
 void run(const Options& o, const Common& common) {
   const NewFolder folder("quantize", o.out, o.overwrite);
+  std::error_code ignored;
+  if (std::filesystem::equivalent(o.model, o.out, ignored))
+    fail("[quantize] --out '{}' is the model itself: expected another folder", o.out);
   const std::string text = o.text.empty() ? "" : read_whole_text("[quantize]", o.text);
+  const double before = o.text.empty() ? 0 : perplexity(o.model, text);
+  if (std::isnan(before)) fail_file("[quantize] '{}' has no text to measure with", o.text);
   models::Quantisation done;
   folder.write([&](const std::string& path) {
     copy_tokenizer(o.model, path);
@@ -78,7 +83,7 @@ void run(const Options& o, const Common& common) {
                       1e-6 * static_cast<double>(done.bytes_before)));
   }
   if (!o.text.empty()) {
-    const double before = perplexity(o.model, text), after = perplexity(o.out, text);
+    const double after = perplexity(o.out, text);
     j["perplexity_before"] = before, j["perplexity_after"] = after;
     if (!common.json) {
       print(fmt::format("perplexity {:.4f}, {:.4f} before: {:+.3f} %\n", after, before, 100 * (after / before - 1)));

@@ -98,7 +98,7 @@ nlohmann::json to_json(const tasks::Score& s) {
 
 void run_pairs(const Options& o, const Common& common) {
   const Pairs pairs = read_pairs(o);
-  TextOutput out(o.output);
+  TextOutput out(o.output, o.input);
   for (const tasks::Score& s : scores_of(o, pairs)) {
     out.write(common.json ? to_json(s).dump() + "\n"
                           : fmt::format("{:.6f}\t{:.6f}\n", s.log_probability, s.by_token()));
@@ -106,16 +106,20 @@ void run_pairs(const Options& o, const Common& common) {
   out.finish();
 }
 
+std::string perplexity_text(const tasks::Score& s) {
+  return s.tokens == 0 ? "-" : fmt::format("{:.6f}", s.perplexity());
+}
+
 void run_texts(const Options& o, const Common& common) {
   const Texts texts = read_texts(o);
-  TextOutput out(o.output);
+  TextOutput out(o.output, o.input);
   size_t at = 0;
   for (const tasks::Score& s : scores_of(o, texts)) {
     nlohmann::json j = to_json(s);
     const double bytes = static_cast<double>(texts.texts[at++].size());
     if (!o.ids && bytes > 0) j["bits_per_byte"] = -s.log_probability / (std::numbers::ln2 * bytes);
     out.write(common.json ? j.dump() + "\n"
-                          : fmt::format("{:.6f}\t{:.6f}\t{:.6f}\n", s.log_probability, s.by_token(), s.perplexity()));
+                          : fmt::format("{:.6f}\t{:.6f}\t{}\n", s.log_probability, s.by_token(), perplexity_text(s)));
   }
   out.finish();
 }

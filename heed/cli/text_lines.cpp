@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <filesystem>
 #include <sstream>
 
 #include "heed/base/error.h"
@@ -35,7 +36,9 @@ std::string TextLines::not_text() const {
                      first_not_utf8_);
 }
 
-TextOutput::TextOutput(const std::string& path) {
+TextOutput::TextOutput(const std::string& path, const std::string& input) {
+  std::error_code ignored;
+  if (std::filesystem::equivalent(path, input, ignored)) fail("[output] '{}' is the file that is read", path);
   if (!path.empty() && path != "-") file_ = std::make_unique<AtomicFile>(path);
 }
 

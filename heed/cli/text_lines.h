@@ -31,7 +31,8 @@ class TextLines {
 // Standard output line by line, or a file that appears whole.
 class TextOutput {
  public:
-  explicit TextOutput(const std::string& path);
+  // `input` is what is read meanwhile: it is not to be replaced.
+  explicit TextOutput(const std::string& path, const std::string& input = "");
   void write(std::string_view text);
   void finish();
 

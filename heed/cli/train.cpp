@@ -46,9 +46,11 @@ CLI::Option* add_field(CLI::App* app, const train::ConfigField& field, Options& 
   const bool list = std::holds_alternative<std::vector<std::string>*>(field.value);
   const bool flag =
       std::holds_alternative<bool*>(field.value) || std::holds_alternative<std::optional<bool>*>(field.value);
-  CLI::Option* option = app->add_option(field.flag(), o.flags[field.key], field.help);
+  const std::string value = list ? "" : train::value_text(field);
+  CLI::Option* option = app->add_option(field.flag(), o.flags[field.key],
+                                        value.empty() ? field.help : fmt::format("{} [{}]", field.help, value));
   option->type_name(list ? "F..." : flag ? "[true|false]" : field.choices.empty() ? "X" : choices_text(field));
-  if (flag) option->expected(0, 1)->default_str("true");
+  if (flag) option->expected(0, 1)->default_str("true")->option_text("[true|false]");  // true: where no value is given
   if (!list && !flag) option->expected(1);
   return option;
 }
@@ -83,9 +85,16 @@ void refuse_flags_of_others(const Options& o, train::TrainConfig& config) {
   }
 }
 
+// The config that lies in a model goes on there, wherever the folder is by now.
+void stay_in_own_folder(const std::filesystem::path& file, train::TrainConfig& config) {
+  if (file.filename() == "train.toml" && std::filesystem::exists(file.parent_path() / "training"))
+    config.save.out = file.parent_path().string();
+}
+
 train::TrainConfig config_of(const Options& o, const Common& common) {
   train::TrainConfig config = train::default_config(o.task);
   if (!o.config_file.empty()) train::read_config_file(config, o.config_file);
+  if (o.run.resume) stay_in_own_folder(o.config_file, config);
   refuse_flags_of_others(o, config);
   for (const train::ConfigField& field : train::config_fields(config)) {
     const auto typed = o.flags.find(field.key);
@@ -102,6 +111,8 @@ train::TrainConfig config_of(const Options& o, const Common& common) {
 }
 
 void run(const Options& o, const Common& common) {
+  if (o.run.resume && o.run.overwrite)
+    fail("[train] --resume goes on with a model and --overwrite replaces it: expected one of them");
   TrainProgress progress(common);
   catch_interrupts(common.quiet);
   const train::TrainConfig config = config_of(o, common);

@@ -98,6 +98,7 @@ class Training : public Program, public testing::WithParamInterface<const char*>
     const pid_t pid = ::fork();
     if (pid == 0) {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nothing goes on when the test has ended
+      for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) std::signal(signal, SIG_DFL);
       ::dup2(::open("/dev/null", O_WRONLY), 1);
       ::dup2(::open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644), 2);
       if (before) before();
@@ -193,6 +194,49 @@ TEST_P(Training, SignalsSaveAndTheRestIsTheSame) {
     ASSERT_EQ(finish(name, {"--resume"}), 0) << err();
     expect_same(name, "straight");
   }
+}
+
+// `heed train ... 2>&1 | tee log`: Ctrl-C ends tee first, and nobody reads what heed says after that.
+TEST_P(Training, WhoReadsTheMessagesMayGo) {
+  ASSERT_EQ(finish("straight"), 0) << err();
+  int messages[2];
+  ASSERT_EQ(::pipe(messages), 0);
+  std::vector<std::string> words = command("model");
+  std::erase(words, "--quiet");
+  const pid_t pid = start(words, [&] {
+    ::dup2(messages[1], 2);
+    ::close(messages[0]), ::close(messages[1]);
+  });
+  ::close(messages[0]), ::close(messages[1]);
+  wait_for("model/training/prepared");
+  ::kill(pid, SIGINT);
+  EXPECT_EQ(status_of(pid), 1);
+  ASSERT_EQ(finish("model", {"--resume"}), 0) << err();
+  expect_same("model", "straight");
+}
+
+TEST_P(Training, ASignalThatWasIgnoredStaysSo) {
+  const pid_t pid = start(command("model"), [] { std::signal(SIGHUP, SIG_IGN); });  // as nohup does
+  wait_for("model/training/prepared");
+  ::kill(pid, SIGHUP);
+  EXPECT_EQ(status_of(pid), 0) << err();
+}
+
+TEST_P(Training, ItsOwnConfigGoesOnFromAnyFolder) {
+  ASSERT_EQ(finish("straight"), 0) << err();
+  ASSERT_EQ(finish("model", {"--max-steps", "20"}), 0) << err();
+  fs::rename(path("model"), path("moved"));
+  const auto elsewhere = [&] { ASSERT_EQ(::chdir("/"), 0); };
+  ASSERT_EQ(
+      status_of(start({"train", path("moved/train.toml"), "--resume", "--max-steps", "60", "--quiet"}, elsewhere)), 0)
+      << err();
+  EXPECT_FALSE(fs::exists(path("model")));
+  expect_same("moved", "straight");
+}
+
+TEST_P(Training, ResumeAndOverwriteAreTwoWishes) {
+  EXPECT_EQ(finish("model", {"--resume", "--overwrite"}), 2);
+  expect_one_line("expected one of them");
 }
 
 TEST_P(Training, ASignalWhileItPreparesLeavesNothing) {

@@ -120,6 +120,9 @@ TEST_F(WrongInput, ConfigFiles) {
   refuse_config("[trian]\nmax_steps = 3\n", "unknown key 'trian.max_steps', did you mean 'train.max_steps'?");
   refuse_config("[train]\nbeta1 = true\n", "run.toml:2:9: train.beta1 is of type boolean, expected a number");
   refuse_config("[model]\nheads = -1\n", "run.toml:2:9: model.heads is -1, expected 0 to");
+  refuse_config("max_steps = 3\n", "run.toml:1:13: 'max_steps' is a key of a table, expected train.max_steps");
+  refuse_config("[train]\nschedule = \"paper\"\nlearning_rate = 0.1\n", "whose rate follows from d_model");
+  refuse_config("[text]\ntokenizer = \"char\"\nvariants = 4\n", "only bpe cuts a text in several ways");
   refuse_config("[train\n", "run.toml:1:7");
   refuse_config("\xFF\xFE", "run.toml:1:1");
   expect_wrong("", {"train", folder_.string()}, 1, "it is a folder");

@@ -247,7 +247,8 @@ struct TextCorpus::State {
     // What is held out begins with the next piece.
     if (keep && p.kind == TextPart::kTrain && !p.random && position >= end_begins()) piece.ends = true;
     if (!cuts) return keep;
-    const size_t at = character_border(piece.text, static_cast<size_t>(end_begins() - begin));
+    auto at = static_cast<size_t>(end_begins() - begin);
+    while (at < piece.text.size() && continues_character(piece.text[at])) ++at;  // the character stays whole
     if (p.kind == TextPart::kTrain) {
       piece.text.resize(at);
     } else {

@@ -132,6 +132,25 @@ TEST_F(TextCorpusTest, TheEndIsHeldOut) {
   }
 }
 
+// The border falls into the first character of a piece: neither part may lose the end of its document.
+TEST_F(TextCorpusTest, TheBorderMayMeetAnyCharacter) {
+  std::string text;
+  for (int i = 0; i < 400; ++i) text += "漢";
+  TextConfig config{.files = {put("text", text)}, .piece_bytes = 300};
+  for (int border = 290; border < 310; ++border) {
+    const double share = 1 - border / 1200.0;
+    std::string joined;
+    for (const TextPart::Kind kind : {TextPart::kTrain, TextPart::kValid}) {
+      config.part = {.kind = kind, .share = share, .all_bytes = 1200};
+      const Texts found = documents(config);
+      ASSERT_EQ(found.size(), 1u) << border;
+      EXPECT_EQ(found[0].size() % 3, 0u) << border;
+      joined += found[0];
+    }
+    EXPECT_TRUE(joined == text) << border;
+  }
+}
+
 TEST_F(TextCorpusTest, DocumentsAreDrawnAtRandom) {
   std::string text;
   for (int i = 0; i < 2000; ++i) text += std::to_string(i) + "\n";

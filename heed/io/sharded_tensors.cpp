@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
+#include "heed/io/bounded_json.h"
 #include "heed/io/printable.h"
 
 namespace heed {
@@ -42,7 +43,7 @@ void check_shard(const ShardIndex& index, const std::string& name, const SafeTen
 
 ShardIndex parse_shard_index(std::string_view text, const std::string& label) {
   if (text.size() > kMostBytes) fail_file("[model] {}: {} bytes, expected at most {}", label, text.size(), kMostBytes);
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const nlohmann::json json = parse_bounded(text);
   if (!json.is_object()) fail_file("[model] {} is no JSON object", label);
   const auto map = json.find("weight_map");
   if (map == json.end() || !map->is_object()) fail_file("[model] {}: 'weight_map' is no object of names", label);

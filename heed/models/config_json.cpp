@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "heed/base/error.h"
+#include "heed/io/bounded_json.h"
 #include "heed/io/printable.h"
 #include "heed/models/architecture.h"
 #include "heed/models/foreign_json.h"
@@ -206,7 +207,9 @@ ModelConfig from_heed_json(const nlohmann::json& from, const std::string& where)
 // What `heed quantize` wrote: the tensors themselves say how.
 bool heed_quantised(const json& config) {
   const auto key = config.find("quantization_config");
-  return key != config.end() && key->is_object() && key->value("quant_method", json()) == "heed";
+  if (key == config.end() || !key->is_object()) return false;
+  const auto method = key->find("quant_method");
+  return method != key->end() && *method == "heed";
 }
 
 ModelConfig from_published(const nlohmann::json& from, const std::string& type, const std::string& where) {
@@ -226,7 +229,7 @@ ModelConfig from_published(const nlohmann::json& from, const std::string& type, 
 ParsedConfig parse_config(std::string_view text, const std::string& where) {
   constexpr size_t kMost = size_t{16} << 20;
   if (text.size() > kMost) fail_file("{} has {} bytes: it is no config", where, text.size());
-  json config = json::parse(text, nullptr, false);
+  json config = parse_bounded(text);
   if (!config.is_object()) fail_file("{} is no JSON object", where);
   const auto type = config.find("model_type");
   if (type == config.end() || !type->is_string()) fail_file("{} names no model_type", where);

@@ -7,6 +7,7 @@
 
 #include "heed/base/error.h"
 #include "heed/io/atomic_file.h"
+#include "heed/io/bounded_json.h"
 #include "heed/io/mapped_file.h"
 #include "heed/models/architecture.h"
 #include "heed/models/config_json.h"
@@ -18,6 +19,8 @@ namespace {
 
 using nlohmann::json;
 namespace fs = std::filesystem;
+
+constexpr size_t kMostSettings = size_t{16} << 20;  // bytes of a file of settings
 
 std::string inside(const std::string& folder, const char* name) { return (fs::path(folder) / name).string(); }
 
@@ -44,29 +47,14 @@ void read_generation(const std::string& folder, ModelConfig& c) {
   const std::string path = inside(folder, "generation_config.json");
   if (!fs::exists(path)) return;
   read_settings(path, [&](std::string_view text, const std::string& where) {
-    const json found = json::parse(text, nullptr, false);
+    const json found = text.size() > kMostSettings ? json() : parse_bounded(text);
     if (!found.is_object()) fail_file("{} is no JSON object", where);
     add_ends(c.tokens, end_ids(Foreign{found, where}), c.vocabulary);
   });
 }
 
-ParsedConfig read_parsed(const std::string& folder) {
-  const std::string path = inside(folder, "config.json");
-  if (!fs::is_directory(folder)) fail_file("[model] '{}' is no folder, expected a model directory", folder);
-  if (!fs::exists(path)) fail_file("[model] '{}' has no config.json: it is no model directory", folder);
-  ParsedConfig parsed;
-  read_settings(path, [&](std::string_view text, const std::string& where) { parsed = parse_config(text, where); });
-  const Architecture* architecture = find_architecture(parsed.type);
-  if (architecture == nullptr) return parsed;
-  if (parsed.config.family == Family::kDecoder) read_generation(folder, parsed.config);
-  if (architecture->look && ShardedTensors::exists(folder)) {
-    architecture->look(ShardedTensors::open(folder), parsed.config);
-  }
-  return parsed;
-}
-
 ParsedConfig read_decoder(const std::string& folder) {
-  ParsedConfig parsed = read_parsed(folder);
+  ParsedConfig parsed = read_parsed_config(folder);
   if (parsed.config.family != Family::kDecoder || parsed.config.vocabulary == 0) {
     fail_file("[model] '{}' (type {}) is no language model: expected a decoder alone, with a vocabulary", folder,
               parsed.type);
@@ -125,10 +113,38 @@ std::string model_type(const ModelConfig& config) {
   return architecture ? architecture->type : "heed";
 }
 
-ModelConfig read_config(const std::string& folder) { return read_parsed(folder).config; }
+ParsedConfig read_parsed_config(const std::string& folder) {
+  const std::string path = inside(folder, "config.json");
+  if (!fs::is_directory(folder)) fail_file("[model] '{}' is no folder, expected a model directory", folder);
+  if (!fs::exists(path)) fail_file("[model] '{}' has no config.json: it is no model directory", folder);
+  ParsedConfig parsed;
+  read_settings(path, [&](std::string_view text, const std::string& where) { parsed = parse_config(text, where); });
+  const Architecture* architecture = find_architecture(parsed.type);
+  if (architecture == nullptr) return parsed;
+  if (parsed.config.family == Family::kDecoder) read_generation(folder, parsed.config);
+  if (architecture->look && ShardedTensors::exists(folder)) {
+    architecture->look(ShardedTensors::open(folder), parsed.config);
+  }
+  return parsed;
+}
+
+bool is_model_directory(const std::string& folder) {
+  const std::string path = inside(folder, "config.json");
+  if (!fs::is_regular_file(path)) return false;
+  bool known = false;
+  read_settings(path, [&](std::string_view text, const std::string&) {
+    const json config = text.size() > kMostSettings ? json() : parse_bounded(text);
+    const auto type = config.is_object() ? config.find("model_type") : config.end();
+    known = config.is_object() && type != config.end() && type->is_string() &&
+            (*type == "heed" || find_architecture(type->get<std::string>()) != nullptr);
+  });
+  return known;
+}
+
+ModelConfig read_config(const std::string& folder) { return read_parsed_config(folder).config; }
 
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options) {
-  ParsedConfig parsed = read_parsed(folder);
+  ParsedConfig parsed = read_parsed_config(folder);
   if (parsed.config.family != Family::kEncoderDecoder || parsed.config.vocabulary == 0) {
     fail_file("[model] '{}' is no translator: expected an encoder and a decoder with a vocabulary", folder);
   }

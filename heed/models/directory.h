@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "heed/models/config_json.h"
 #include "heed/models/decoder.h"
 #include "heed/models/encoder_decoder.h"
 #include "heed/models/weights.h"
@@ -16,6 +17,10 @@ namespace heed::models {
 // From config.json (its `family` says what kind of model it is), and of a Marian model what that leaves open from the
 // weights: its tables of positions and its output bias are looked at, no other weight.
 ModelConfig read_config(const std::string& folder);
+// The same, with the type that config.json names.
+ParsedConfig read_parsed_config(const std::string& folder);
+// Whether a folder has a config.json that names a type which heed knows; nothing more is looked at.
+bool is_model_directory(const std::string& folder);
 // "marian", "gpt2", "llama", "qwen2" or "heed": what a config is written as.
 std::string model_type(const ModelConfig& config);
 

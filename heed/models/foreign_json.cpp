@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
@@ -137,11 +138,12 @@ std::vector<int32_t> end_ids(const Foreign& f) {
 }
 
 void add_ends(TokenIds& tokens, const std::vector<int32_t>& ends, int64_t vocabulary) {
+  std::set<int32_t> known(tokens.more_ends.begin(), tokens.more_ends.end());
   for (const int32_t id : ends) {
     if (id < 0 || id >= vocabulary || id == tokens.eos) continue;
     if (tokens.eos < 0) {
       tokens.eos = id;
-    } else if (std::find(tokens.more_ends.begin(), tokens.more_ends.end(), id) == tokens.more_ends.end()) {
+    } else if (known.insert(id).second) {
       tokens.more_ends.push_back(id);
     }
   }

@@ -10,14 +10,18 @@ namespace {
 // Pairs until a batch is full, then all of them at once.
 class PairScorer {
  public:
-  PairScorer(const models::EncoderDecoder& model, int64_t batch_tokens) : model_(model), most_(batch_tokens) {}
+  PairScorer(const models::EncoderDecoder& model, const PairScoreConfig& config) : model_(model), config_(config) {}
 
   void add(std::vector<int32_t> source, std::vector<int32_t> target) {
     const models::TokenIds& ids = model_.config.tokens;
     source.push_back(ids.eos), target.push_back(ids.eos);
-    check_length(static_cast<int64_t>(source.size()), static_cast<int64_t>(target.size()));
+    if (!fits(static_cast<int64_t>(source.size()), static_cast<int64_t>(target.size()))) {
+      flush();  // scores come in order
+      scores_.emplace_back();
+      return;
+    }
     const int64_t n = static_cast<int64_t>(std::max(source.size(), target.size()));
-    if (tokens_ + n > most_) flush();
+    if (tokens_ + n > config_.batch_tokens) flush();
     tokens_ += n;
     batch_.source.ids.insert(batch_.source.ids.end(), source.begin(), source.end());
     batch_.target.ids.push_back(ids.start);
@@ -49,16 +53,18 @@ class PairScorer {
   }
 
  private:
-  void check_length(int64_t source, int64_t target) const {
+  bool fits(int64_t source, int64_t target) const {
     const int64_t longest_source = decode::longest_sequence(model_.config.encoder),
                   longest_target = decode::longest_sequence(model_.config.decoder);
-    if (source <= longest_source && target <= longest_target) return;
+    if (source <= longest_source && target <= longest_target) return true;
+    if (config_.too_long == PairScoreConfig::kLeaveOut) return false;
     fail_file("[score] pair {} has {} and {} tokens: the model has positions for {} and {}",
               scores_.size() + source_lengths_.size() + 1, source, target, longest_source, longest_target);
   }
 
   const models::EncoderDecoder& model_;
-  int64_t most_, tokens_ = 0;
+  const PairScoreConfig config_;
+  int64_t tokens_ = 0;
   models::PairBatch batch_;
   std::vector<int64_t> source_lengths_, target_lengths_;
   std::vector<Score> scores_;
@@ -128,8 +134,8 @@ class WindowScorer {
 }  // namespace
 
 std::vector<Score> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs,
-                               int64_t batch_tokens) {
-  PairScorer scorer(translator.model, batch_tokens);
+                               const PairScoreConfig& config) {
+  PairScorer scorer(translator.model, config);
   for (const TextPair& pair : pairs) {
     scorer.add(translator.tokenizers.source->encode(pair.source), translator.tokenizers.target->encode(pair.target));
   }
@@ -137,8 +143,8 @@ std::vector<Score> score_pairs(const TranslatorView& translator, const std::vect
 }
 
 std::vector<Score> score_ids(const models::EncoderDecoder& model, const std::vector<decode::IdPair>& pairs,
-                             int64_t batch_tokens) {
-  PairScorer scorer(model, batch_tokens);
+                             const PairScoreConfig& config) {
+  PairScorer scorer(model, config);
   for (const decode::IdPair& pair : pairs) scorer.add(pair.source, pair.target);
   return scorer.scores();
 }

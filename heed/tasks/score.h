@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "heed/decode/alignment.h"
 #include "heed/tasks/generator.h"
@@ -13,17 +14,23 @@ struct Score {
   double log_probability = 0;  // of all tokens, of a translation with the end
   int64_t tokens = 0;          // that it is the sum of
   double by_token() const { return tokens == 0 ? 0 : log_probability / static_cast<double>(tokens); }
-  double perplexity() const { return std::exp(-by_token()); }
+  // Of nothing there is none: NaN, which JSON has as null.
+  double perplexity() const { return tokens == 0 ? std::numeric_limits<double>::quiet_NaN() : std::exp(-by_token()); }
 };
 struct TextPair {
   std::string source, target;
 };
+struct PairScoreConfig {
+  int64_t batch_tokens = 4096;
+  // A pair for which the model has too few positions: an error, or a score of no tokens.
+  enum { kRefuse, kLeaveOut } too_long = kRefuse;
+};
 // In the order of the pairs; the same bits whatever stands beside a pair.
 std::vector<Score> score_pairs(const TranslatorView& translator, const std::vector<TextPair>& pairs,
-                               int64_t batch_tokens = 4096);
+                               const PairScoreConfig& config = {});
 // The same for ids, without eos.
 std::vector<Score> score_ids(const models::EncoderDecoder& model, const std::vector<decode::IdPair>& pairs,
-                             int64_t batch_tokens = 4096);
+                             const PairScoreConfig& config = {});
 
 struct TextScoreConfig {
   // A text longer than the context is read in windows of it. Each begins so many tokens after the one before, and counts

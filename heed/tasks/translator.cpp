@@ -66,6 +66,10 @@ class TextStream {
       : t_(translator), config_(config), next_(next), give_(give), eos_(translator.model.config.tokens.eos) {
     if (t_.tokenizers.target) config_.stream.known_ids = t_.tokenizers.target->size();
     config_.max_source = std::min(config_.max_source, decode::longest_sequence(t_.model.config.encoder));
+    if (config_.max_source < 2) {
+      fail_file("[translate] the model has positions for {} tokens of a line: expected at least 2, a word and the end",
+                config_.max_source);
+    }
   }
 
   void run() {

@@ -1,6 +1,7 @@
 #include "heed/text/added_tokens.h"
 
 #include <algorithm>
+#include <functional>
 
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
@@ -24,23 +25,32 @@ void name_added(std::vector<std::string>& pieces, const AddedToken& token, const
 }
 
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
-  std::stable_sort(tokens_.begin(), tokens_.end(),
-                   [](const AddedToken& a, const AddedToken& b) { return a.text.size() > b.text.size(); });
   for (const AddedToken& token : tokens_) {
+    by_text_.emplace(token.text, &token);
+    lengths_.push_back(token.text.size());
     starts_[static_cast<uint8_t>(token.text[0])] = true;
     for (const std::string_view blank : kBlanks) {
       if (token.behind_blank) starts_[static_cast<uint8_t>(blank[0])] = true;
     }
   }
+  std::sort(lengths_.begin(), lengths_.end(), std::greater<>());
+  lengths_.erase(std::unique(lengths_.begin(), lengths_.end()), lengths_.end());
 }
 
 AddedTokens::Found AddedTokens::at(std::string_view text, bool at_start) const {
   if (!starts_[static_cast<uint8_t>(text[0])]) return {};
-  for (const AddedToken& token : tokens_) {
-    if (text.starts_with(token.text) && (at_start || !token.behind_blank)) return {&token, token.text.size()};
+  const auto token_of = [&](size_t begin, size_t length) -> const AddedToken* {
+    if (begin + length > text.size()) return nullptr;
+    const auto found = by_text_.find(text.substr(begin, length));
+    return found == by_text_.end() ? nullptr : found->second;
+  };
+  for (const size_t length : lengths_) {
+    const AddedToken* token = token_of(0, length);
+    if (token != nullptr && (at_start || !token->behind_blank)) return {token, length};
     for (const std::string_view blank : kBlanks) {
-      if (token.behind_blank && text.starts_with(blank) && text.substr(blank.size()).starts_with(token.text))
-        return {&token, blank.size() + token.text.size()};
+      if (!text.starts_with(blank)) continue;
+      token = token_of(blank.size(), length);
+      if (token != nullptr && token->behind_blank) return {token, blank.size() + length};
     }
   }
   return {};

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "heed/text/bpe_tokenizer.h"
@@ -15,6 +16,8 @@ void name_added(std::vector<std::string>& pieces, const AddedToken& token, const
 class AddedTokens {
  public:
   explicit AddedTokens(std::vector<AddedToken> tokens);
+  AddedTokens(const AddedTokens&) = delete;  // what it holds points into itself
+  AddedTokens& operator=(const AddedTokens&) = delete;
 
   // Parts of a text: with an id, or the text between two of them (id -1; empty only at the start, before a blank that
   // goes with a token).
@@ -31,7 +34,9 @@ class AddedTokens {
     size_t bytes = 0;  // of the text, with the blank where that goes with it
   };
   Found at(std::string_view text, bool at_start) const;
-  std::vector<AddedToken> tokens_;                     // the longest first
+  std::vector<AddedToken> tokens_;
+  std::unordered_map<std::string_view, const AddedToken*> by_text_;
+  std::vector<size_t> lengths_;                        // that there are, the longest first
   std::vector<bool> starts_ = std::vector<bool>(256);  // bytes that one starts with
 };
 

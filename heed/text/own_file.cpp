@@ -1,6 +1,7 @@
 #include "heed/text/own_file.h"
 
 #include "heed/base/error.h"
+#include "heed/io/bounded_json.h"
 #include "heed/io/printable.h"
 
 namespace heed::text {
@@ -8,7 +9,7 @@ namespace heed::text {
 nlohmann::ordered_json read_own_file(const std::string& json, const nlohmann::ordered_json& expected,
                                      const std::string& label, size_t max_bytes) {
   auto found = json.size() > max_bytes ? nlohmann::ordered_json(nlohmann::ordered_json::value_t::discarded)
-                                       : nlohmann::ordered_json::parse(json, nullptr, false);
+                                       : parse_bounded<nlohmann::ordered_json>(json);
   if (!found.is_object()) fail_file("[tokenizer] {}: not a JSON object", label);
   for (const auto& [name, value] : expected.items()) {
     if (!found.contains(name)) fail_file("[tokenizer] {}: lacks '{}'", label, name);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
+#include "heed/io/bounded_json.h"
 #include "heed/io/mapped_file.h"
 #include "heed/text/char_tokenizer.h"
 #include "heed/text/spm_tokenizer.h"
@@ -116,8 +117,8 @@ TokenizerPair read_marian(const NamedFiles& files, const std::string& folder) {
 
 bool separate_vocabularies(const std::string& json, const std::string& label) {
   constexpr size_t kMaxBytes = size_t{16} << 20;  // those of other models list their added tokens here
-  const auto config = json.size() > kMaxBytes ? nlohmann::json(nlohmann::json::value_t::discarded)
-                                              : nlohmann::json::parse(json, nullptr, false);
+  const auto config =
+      json.size() > kMaxBytes ? nlohmann::json(nlohmann::json::value_t::discarded) : parse_bounded(json);
   if (!config.is_object()) fail_file("[tokenizer] {}: not a JSON object", label);
   const auto found = config.find("separate_vocabs");
   if (found == config.end() || found->is_null()) return false;

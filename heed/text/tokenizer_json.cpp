@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
+#include "heed/io/bounded_json.h"
 #include "heed/io/printable.h"
 #include "heed/text/tokenizer_settings.h"
 
@@ -253,7 +254,7 @@ void name_special(BpeParts& parts, const TokenizerSettings& settings) {
 }  // namespace
 
 BpeParts parse_tokenizer_json(const std::string& text, const std::string& label) {
-  const json file = json::parse(text, nullptr, false);
+  const json file = parse_bounded(text);
   if (!file.is_object()) fail_file("[tokenizer] {}: not a JSON object", label);
   return Reader(file, label).read();
 }
@@ -268,7 +269,7 @@ BpeParts parse_gpt2_files(const std::string& vocab_json, const std::string& merg
     if (!line.empty() && !(begin == 0 && line.starts_with("#version"))) list.push_back(line);
     begin = end + 1;
   }
-  json vocabulary = json::parse(vocab_json, nullptr, false);
+  json vocabulary = parse_bounded(vocab_json);
   const json file = {{"model", {{"type", "BPE"}, {"vocab", std::move(vocabulary)}, {"merges", std::move(list)}}},
                      {"pre_tokenizer", {{"type", "ByteLevel"}, {"add_prefix_space", false}}}};
   return Reader(file, label).read();

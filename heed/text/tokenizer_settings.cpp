@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
+#include "heed/io/bounded_json.h"
 #include "heed/io/printable.h"
 
 namespace heed::text {
@@ -49,7 +50,7 @@ class SettingsReader {
 
   json parse(const std::string& content, const std::string& name) const {
     constexpr size_t kMaxBytes = size_t{16} << 20;
-    json found = content.size() > kMaxBytes ? json(json::value_t::discarded) : json::parse(content, nullptr, false);
+    json found = content.size() > kMaxBytes ? json(json::value_t::discarded) : parse_bounded(content);
     if (!found.is_object()) fail_file("[tokenizer] {}/{}: not a JSON object", folder_, name);
     return found;
   }

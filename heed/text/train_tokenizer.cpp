@@ -17,7 +17,6 @@ namespace heed::text {
 namespace {
 
 constexpr int64_t kSpecials = 3, kBytes = 256;
-const std::vector<std::string> kNormalizations = {"identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"};
 
 [[noreturn]] void unknown_name(const char* what, const std::string& name, const std::vector<std::string>& names) {
   const std::string near = nearest(name, names);
@@ -30,9 +29,9 @@ bool has_byte_fallback(TokenizerKind kind) { return kind == TokenizerKind::kBpe 
 int64_t smallest_vocabulary(TokenizerKind kind) { return kSpecials + 1 + (has_byte_fallback(kind) ? kBytes : 0); }
 
 void check(const TokenizerConfig& config) {
-  if (std::find(kNormalizations.begin(), kNormalizations.end(), config.normalization) == kNormalizations.end()) {
-    unknown_name("normalization", config.normalization, kNormalizations);
-  }
+  const std::vector<std::string>& rules = normalization_names();
+  if (std::find(rules.begin(), rules.end(), config.normalization) == rules.end())
+    unknown_name("normalization", config.normalization, rules);
   if (!(config.character_coverage >= 0.98 && config.character_coverage <= 1.0)) {
     fail("[tokenizer] character_coverage is {}, expected 0.98 to 1", config.character_coverage);
   }
@@ -140,6 +139,11 @@ NamedFiles train_files(const TokenizerConfig& config, const LineSource& source, 
 
 const std::vector<std::string>& tokenizer_kind_names() {
   static const std::vector<std::string> names = {"bpe", "unigram", "word", "char", "byte"};
+  return names;
+}
+
+const std::vector<std::string>& normalization_names() {
+  static const std::vector<std::string> names = {"identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"};
   return names;
 }
 

@@ -13,13 +13,14 @@ namespace heed::text {
 enum class TokenizerKind { kBpe, kUnigram, kWord, kChar, kByte };
 TokenizerKind tokenizer_kind(const std::string& name);  // "bpe", ...; an unknown name is an error with the nearest
 const std::vector<std::string>& tokenizer_kind_names();
+const std::vector<std::string>& normalization_names();  // of SentencePiece's rules
 
 struct TokenizerConfig {
   TokenizerKind kind = TokenizerKind::kBpe;
   int64_t vocabulary = 0;                  // with the special ids; word and char may end below it, byte has its own
   int64_t most_by_text = 8000;             // with vocabulary 0 the text decides: a piece for 400 bytes, up to this
   bool joint = true;                       // one vocabulary for both sides
-  std::string normalization = "identity";  // SentencePiece's: identity, nfkc, nmt_nfkc, nfkc_cf, nmt_nfkc_cf
+  std::string normalization = "identity";  // one of normalization_names()
   double character_coverage = 1.0;
   int64_t max_lines = 2'000'000;  // a larger corpus is sampled evenly
   uint64_t seed = 1;

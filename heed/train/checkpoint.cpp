@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
+#include "heed/io/bounded_json.h"
 #include "heed/io/fingerprint.h"
 #include "heed/kernels/cpu.h"
 #include "heed/kernels/gemm.h"
@@ -55,7 +56,7 @@ const std::string& text_of(const SafeTensors& file, const char* key, const std::
 }
 
 RunState parse_state(const SafeTensors& file, const std::string& path) {
-  const json parsed = json::parse(text_of(file, kStateKey, path), nullptr, false);
+  const json parsed = parse_bounded(text_of(file, kStateKey, path));
   RunState state;
   state_fields(state, [&](const char* key, auto& value) {
     using Value = std::remove_reference_t<decltype(value)>;
@@ -114,8 +115,7 @@ void check_numbers(const SafeTensors& file, const std::string& path) {
 }  // namespace
 
 std::string this_writer() {
-  return fmt::format("heed {} on {}{}", HEED_VERSION, kernels::isa_name(),
-                     kernels::has_native_bf16() ? " with bf16" : "");
+  return fmt::format("heed {} on a CPU with{} bf16 products", HEED_VERSION, kernels::has_native_bf16() ? "" : "out");
 }
 
 std::string checkpoint_path(const std::string& folder, int64_t step, CheckpointKind kind) {

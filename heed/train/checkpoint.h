@@ -28,7 +28,7 @@ struct RunState {
   std::string written_by;  // as this_writer() says; "" where a file does not tell
   bool operator==(const RunState&) const = default;
 };
-// The version and the kind of CPU: bits are promised for one of both.
+// The version, and what of the CPU changes bits: f32 has the same ones on every kind, native bf16 products have not.
 std::string this_writer();
 
 // The arrays of a run, all as long as the arena of parameters.

@@ -3,8 +3,8 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
-#include <thread>
 
+#include "heed/base/cpus.h"
 #include "heed/base/error.h"
 #include "heed/kernels/gemm.h"
 #include "heed/train/task_config.h"
@@ -93,6 +93,20 @@ std::string ConfigField::flag() const {
   return "--" + name;
 }
 
+std::string value_text(const ConfigField& field) {
+  return std::visit(
+      [](const auto* value) {
+        if constexpr (std::is_same_v<decltype(value), const std::vector<std::string>*>) {
+          return fmt::format("[{}]", fmt::join(*value, ", "));
+        } else if constexpr (std::is_same_v<decltype(value), const std::optional<bool>*>) {
+          return std::string(!*value ? "the preset's" : **value ? "true" : "false");
+        } else {
+          return fmt::format("{}", *value);
+        }
+      },
+      field.value);
+}
+
 std::vector<ConfigField> config_fields(TrainConfig& c) {
   const TaskConfig& task = task_of(c);
   std::vector<ConfigField> all = {{"task", &c.task, "what is trained", task_names()}};
@@ -145,7 +159,7 @@ void check_resolved(const TrainConfig& config) {
   learning_rate(schedule_of(config), 1);
 }
 
-Machine this_machine() { return {std::max(1U, std::thread::hardware_concurrency()), kernels::has_native_bf16()}; }
+Machine this_machine() { return {available_cpus(), kernels::has_native_bf16()}; }
 
 std::string resolve_config(TrainConfig& c, int64_t amount, const Machine& machine) {
   std::string said = task_of(c).resolve(c, amount, machine);

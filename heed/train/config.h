@@ -32,6 +32,8 @@ struct TrainConfig {
     std::string tokenizer = "bpe", normalization = "identity";
     int64_t vocabulary = 0;
     bool joint = true;
+    int64_t variants = 1;  // how often a sentence is cut into pieces, anew each time
+    double split_dropout = 0.1;
   } text;
   // 0, "", -1 and nothing stand for what the preset says; a resolved config has none of them.
   struct Model {
@@ -90,6 +92,8 @@ struct ConfigField {
 
   std::string flag() const;
 };
+// For people: "4096", "bleu", "[a.txt, b.txt]".
+std::string value_text(const ConfigField& field);
 // Those of its task.
 std::vector<ConfigField> config_fields(TrainConfig& config);
 // The other tasks that have such a key, for messages: "translate"; "" where none has.

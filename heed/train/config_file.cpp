@@ -32,13 +32,17 @@ std::vector<std::string> keys_of(const std::vector<ConfigField>& fields) {
 
 std::string last_part(const std::string& key) { return key.substr(key.rfind('.') + 1); }
 
-const ConfigField& find_field(const std::vector<ConfigField>& fields, const std::string& key,
-                              const std::string& where) {
+// In a file a key has one place, its table; a person who types an assignment may leave that out.
+const ConfigField& find_field(const std::vector<ConfigField>& fields, const std::string& key, const std::string& where,
+                              bool by_last_part) {
+  const bool short_key = key.find('.') == std::string::npos;
   for (const ConfigField& field : fields) {
-    if (field.key == key || (key.find('.') == std::string::npos && last_part(field.key) == key)) return field;
+    if (field.key == key || (by_last_part && short_key && last_part(field.key) == key)) return field;
+    if (short_key && last_part(field.key) == key)
+      fail("[config] {}: {} is a key of a table, expected {}", where, in_quotes(key), field.key);
   }
   std::vector<std::string> known = keys_of(fields);
-  if (key.find('.') == std::string::npos) {
+  if (short_key) {
     for (std::string& k : known) k = last_part(k);
   }
   const std::string near = nearest(key, known), elsewhere = tasks_with(key);
@@ -135,7 +139,7 @@ void assign_table(const std::vector<ConfigField>& fields, const toml::table& tab
       continue;
     }
     const std::string where = place_of(label, node);
-    const ConfigField& field = find_field(fields, key, where);
+    const ConfigField& field = find_field(fields, key, where, /*by_last_part=*/false);
     std::visit(Assign{field, node, where}, field.value);
   }
 }
@@ -197,7 +201,7 @@ void set_config(TrainConfig& config, const std::string& assignment) {
   if (equals == std::string::npos || equals == 0) fail("[config] {}: expected key=value", where);
   const std::string key = assignment.substr(0, equals), value = assignment.substr(equals + 1);
   const std::vector<ConfigField> fields = config_fields(config);
-  const ConfigField& field = find_field(fields, key, where);
+  const ConfigField& field = find_field(fields, key, where, /*by_last_part=*/true);
   if (std::string_view(field.key) == "task")
     fail("[config] {}: the task is said by the command or by a config file", where);
   set_field(field, value, where);
@@ -234,6 +238,11 @@ void check_config(TrainConfig& config) {
   for (const double* rate :
        {&config.model.dropout, &config.model.attention_dropout, &config.model.activation_dropout}) {
     if (*rate < 0 && *rate != -1) fail("[config] a dropout of {}: expected 0 to 0.999, or -1 for the preset's", *rate);
+  }
+  if (config.train.schedule == "paper" && config.train.learning_rate > 0) {
+    fail(
+        "[config] train.learning_rate is {} with train.schedule 'paper', whose rate follows from d_model: expected one",
+        config.train.learning_rate);
   }
   check_task(config);
   if (config.save.out.empty()) fail("[config] nowhere to write: expected save.out (--out MODEL)");

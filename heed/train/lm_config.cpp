@@ -84,10 +84,7 @@ std::vector<ConfigField> text_fields(TrainConfig::Text& t) {
       {"text.tokenizer", &t.tokenizer, "bpe (GPT-2's, of bytes), sentencepiece (LLaMA's), unigram, char or byte",
        text::lm_tokenizer_kind_names()},
       {"text.vocabulary", &t.vocabulary, "pieces of the vocabulary; 0: as many as the text is worth", {}, 0, 1 << 24},
-      {"text.normalization",
-       &t.normalization,
-       "of the text, by SentencePiece's name",
-       {"identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"}},
+      {"text.normalization", &t.normalization, "of the text, by SentencePiece's name", text::normalization_names()},
   };
 }
 
@@ -218,7 +215,8 @@ std::string resolve(TrainConfig& c, int64_t bytes, const Machine& machine) {
   resolve_model(c.model, p);
   fill(c.train.batch_tokens, p.batch_tokens);
   // What was learned once should not be shaken off.
-  fill(c.train.learning_rate, c.model.from.empty() ? p.learning_rate : 0.1 * p.learning_rate);
+  if (c.train.schedule != "paper")
+    fill(c.train.learning_rate, c.model.from.empty() ? p.learning_rate : 0.1 * p.learning_rate);
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
     c.train.max_steps = p.steps;
     if (c.valid.patience == 0) c.valid.patience = 10;

@@ -11,6 +11,7 @@
 
 #include "heed/base/error.h"
 #include "heed/io/atomic_file.h"
+#include "heed/io/bounded_json.h"
 
 namespace heed::train {
 namespace {
@@ -37,7 +38,7 @@ void MetricsLog::open_at(int64_t bytes) {
 void MetricsLog::read_curves() {
   curves_ = {};
   std::ifstream lines(path(), std::ios::binary);
-  for (std::string line; std::getline(lines, line);) curves_.add(json::parse(line, nullptr, false));
+  for (std::string line; std::getline(lines, line);) curves_.add(parse_bounded(line));
 }
 
 void MetricsLog::add_line(const json& line) {

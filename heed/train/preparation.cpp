@@ -62,7 +62,7 @@ void begin(TrainConfig& config, const RunPaths& paths, Task& task, const Prepara
   check_memory(config);
   stage_data(config, task, preparation);
   clear_model(paths.model);
-  write_file_atomically(paths.in_model("train.toml"), config_text(config));
+  write_file_atomically(paths.in_model("train.toml"), config_text(with_absolute_paths(config)));
   take_staged(paths.model);
   write_file_atomically(prepared_mark(paths.model), fingerprint);
 }
@@ -102,7 +102,7 @@ void go_on(TrainConfig& config, const RunPaths& paths, Task& task, const Prepara
   } else if (const std::string was = content_of(mark); was != fingerprint) {
     fail_file("[train] the data changed since the run was saved: {}", changed_files(was, fingerprint));
   }
-  write_file_atomically(paths.in_model("train.toml"), config_text(config));
+  write_file_atomically(paths.in_model("train.toml"), config_text(with_absolute_paths(config)));
 }
 
 }  // namespace

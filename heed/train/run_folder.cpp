@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 
@@ -21,6 +20,7 @@
 #include "heed/io/fingerprint.h"
 #include "heed/io/mapped_file.h"
 #include "heed/io/printable.h"
+#include "heed/models/directory.h"
 #include "heed/text/tokenizer.h"
 
 namespace heed::train {
@@ -35,20 +35,6 @@ bool may_change(const std::string& key, const TrainConfig& config) {
                                                 "valid.samples",    "save.keep",         "save.tensorboard",
                                                 "save.out"};
   return kAlways.count(key) > 0 || (key == kMaxSteps && !needs_total_steps(schedule_kind(config.train.schedule)));
-}
-
-std::string text_of(const ConfigField& field) {
-  return std::visit(
-      [](const auto* value) {
-        if constexpr (std::is_same_v<decltype(value), const std::vector<std::string>*>) {
-          return fmt::format("[{}]", fmt::join(*value, ", "));
-        } else if constexpr (std::is_same_v<decltype(value), const std::optional<bool>*>) {
-          return std::string(!*value ? "the preset's" : **value ? "true" : "false");
-        } else {
-          return fmt::format("{}", *value);
-        }
-      },
-      field.value);
 }
 
 // What heed writes into a model directory, besides tokenizers, train.toml and the folder "training".
@@ -89,24 +75,12 @@ bool holds_only_a_start(const fs::path& model) {
   return true;
 }
 
-bool is_of_a_model(const fs::path& config_json) {
-  if (!fs::is_regular_file(config_json)) return false;
-  const MappedFile file(config_json.string());
-  constexpr size_t kMost = size_t{1} << 20;
-  if (file.bytes().size() > kMost) return false;
-  const auto* begin = reinterpret_cast<const char*>(file.bytes().data());
-  const auto json = nlohmann::json::parse(begin, begin + file.bytes().size(), nullptr, /*allow_exceptions=*/false);
-  const auto type = json.is_object() ? json.find("model_type") : json.end();
-  return json.is_object() && type != json.end() &&
-         (*type == "marian" || *type == "heed" || *type == "gpt2" || *type == "llama");
-}
-
 // A whole model, or one that is being trained and has no weights yet.
 bool is_model(const fs::path& model) {
   const std::vector<std::string> training = names_in(model / "training");
   const bool run = std::any_of(training.begin(), training.end(),
                                [](const std::string& name) { return name == kStaging || is_of_a_run(name); });
-  return is_of_a_model(model / "config.json") || (run && fs::exists(model / "train.toml"));
+  return models::is_model_directory(model.string()) || (run && fs::exists(model / "train.toml"));
 }
 
 template <class Config>
@@ -127,6 +101,18 @@ std::vector<std::string> all_files(const TrainConfig& config) {
 }
 
 }  // namespace
+
+TrainConfig with_absolute_paths(TrainConfig config) {
+  const auto settle = [](std::string& path) {
+    if (!path.empty()) path = fs::absolute(path).lexically_normal().string();
+  };
+  for (auto* files : data_files(config)) {
+    for (std::string& path : *files) settle(path);
+  }
+  settle(config.model.from);
+  settle(config.save.out);
+  return config;
+}
 
 FolderLock::FolderLock(const std::string& folder) : folder_(folder) {
   std::error_code error;
@@ -162,6 +148,16 @@ void check_fresh(const std::string& model, Existing existing) {
   if (existing == Existing::kStarted)
     fail("[train] '{}' holds no run to go on with: --overwrite without --resume replaces it", model);
   fail("[train] '{}' exists already: --resume goes on with it, --overwrite replaces it", model);
+}
+
+bool is_of_a_model(const std::string& name) {
+  const auto has = [&](const auto& list, auto name_of) {
+    return std::any_of(std::begin(list), std::end(list), [&](const auto& item) { return name == name_of(item); });
+  };
+  return has(kFiles, [](const char* file) { return file; }) ||
+         has(text::tokenizer_files(), [](const text::TokenizerFile& file) { return file.name; }) ||
+         name == "train.toml" || name == "training" || name == "model.safetensors.index.json" ||
+         (name.starts_with("model-") && name.ends_with(".safetensors")) || is_temporary(name);
 }
 
 void clear_model(const std::string& model) {
@@ -205,11 +201,11 @@ void check_same_task(const TrainConfig& before, const TrainConfig& now) {
 
 void check_same_run(const TrainConfig& before, const TrainConfig& now) {
   check_same_task(before, now);
-  TrainConfig a = before, b = now;
+  TrainConfig a = with_absolute_paths(before), b = with_absolute_paths(now);
   const std::vector<ConfigField> was = config_fields(a), is = config_fields(b);
   std::vector<std::string> changed;
   for (size_t i = 0; i < was.size(); ++i) {
-    const std::string left = text_of(was[i]), right = text_of(is[i]);
+    const std::string left = value_text(was[i]), right = value_text(is[i]);
     if (left == right || may_change(was[i].key, before)) continue;
     changed.push_back(fmt::format("{} was {}, is {}", was[i].key, left, right));
     if (was[i].key == kMaxSteps) changed.back() += fmt::format(" (the {} schedule ends there)", before.train.schedule);
@@ -223,7 +219,7 @@ void check_data_files(const TrainConfig& config) {
 
 std::string data_fingerprint(const TrainConfig& config) {
   std::string text;
-  for (const std::string& path : all_files(config)) {
+  for (const std::string& path : all_files(with_absolute_paths(config))) {
     const MappedFile file(path);
     text += fmt::format("'{}' of {} bytes {:016x}\n", printable(path), file.bytes().size(), fingerprint(file.bytes()));
   }

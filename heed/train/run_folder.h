@@ -28,6 +28,8 @@ class FolderLock {
 enum class Existing { kNothing, kStarted, kOverwrite };
 // Writes nothing.
 void check_fresh(const std::string& model, Existing existing);
+// Whether a file or folder of this name belongs to a model directory; anything else in one is its owner's.
+bool is_of_a_model(const std::string& name);
 // Removes what heed writes into a model directory but for the lock, what is staged, and train.toml, by which the folder is
 // known as a model until the next config takes its place. Anything else in the folder stays.
 void clear_model(const std::string& model);
@@ -48,6 +50,9 @@ class NewFolders {
  private:
   std::vector<std::string> new_;  // the deepest first
 };
+
+// Data, base model and output as they are from any folder: what lies in MODEL starts the same run from anywhere.
+TrainConfig with_absolute_paths(TrainConfig config);
 
 // Keys in which a resumed run may differ: when it ends (unless the learning rate follows from that), and what it keeps. The
 // others are an error that names them all.

@@ -69,10 +69,14 @@ std::vector<ConfigField> text_fields(TrainConfig::Text& t) {
       {"text.tokenizer", &t.tokenizer, "bpe, unigram, word, char or byte", text::tokenizer_kind_names()},
       {"text.vocabulary", &t.vocabulary, "pieces of the vocabulary; 0: as many as the text is worth", {}, 0, 1 << 24},
       {"text.joint", &t.joint, "one vocabulary for both languages"},
-      {"text.normalization",
-       &t.normalization,
-       "of the text, by SentencePiece's name",
-       {"identity", "nfkc", "nmt_nfkc", "nfkc_cf", "nmt_nfkc_cf"}},
+      {"text.normalization", &t.normalization, "of the text, by SentencePiece's name", text::normalization_names()},
+      {"text.variants",
+       &t.variants,
+       "times that a pair is stored, cut anew each time (BPE-dropout); 1: as it is",
+       {},
+       1,
+       1000},
+      {"text.split_dropout", &t.split_dropout, "merges passed over in those after the first", {}, 0, 0.9},
   };
 }
 
@@ -107,9 +111,14 @@ std::vector<ConfigField> fields(TrainConfig& c) {
 std::vector<ConfigField> valid_fields(TrainConfig& c) {
   TrainConfig::Valid& v = c.valid;
   return {
-      {"valid.every", &v.every, "steps; 0: once an epoch"},
+      {"valid.every", &v.every, "steps; 0: once an epoch, of 100 steps at least"},
       {"valid.metric", &v.metric, "that picks the best checkpoint", {"bleu", "chrf", "loss"}},
-      {"valid.patience", &v.patience, "validations without a better one before it stops; 0: never", {}, 0, 1e6},
+      {"valid.patience",
+       &v.patience,
+       "validations without a better figure or loss before it stops; 0: never",
+       {},
+       0,
+       1e6},
       {"valid.beam", &v.beam, "of its translations", {}, 1, 64},
       {"valid.samples", &v.samples, "translations shown each time", {}, 0, 100},
       {"valid.max_sentences", &v.max_sentences, "that are translated each time; 0: none, the loss alone"},
@@ -131,6 +140,10 @@ void check(const TrainConfig& config) {
     fail("[config] both data.tsv and data.src or data.tgt: expected one of them");
   if (d.valid_src.empty() != d.valid_tgt.empty())
     fail("[config] data.valid_src and data.valid_tgt go together: one is missing");
+  if (config.text.variants > 1 && config.text.tokenizer != "bpe") {
+    fail("[config] text.variants is {} with text.tokenizer = '{}': only bpe cuts a text in several ways",
+         config.text.variants, config.text.tokenizer);
+  }
 }
 
 std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
@@ -147,10 +160,10 @@ std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
   if (c.model.attention_dropout < 0) c.model.attention_dropout = 0;
   if (c.model.activation_dropout < 0) c.model.activation_dropout = 0;
   fill(c.train.batch_tokens, p.batch_tokens);
-  fill(c.train.learning_rate, p.learning_rate);
+  if (c.train.schedule != "paper") fill(c.train.learning_rate, p.learning_rate);  // the paper's follows from d_model
   if (c.train.warmup < 0) c.train.warmup = p.warmup;
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
-    c.train.max_epochs = epochs_worth(pairs);
+    c.train.max_epochs = epochs_worth(pairs * c.text.variants);
     if (c.valid.patience == 0) c.valid.patience = 10;
     said += fmt::format("{}at most {} epochs, or {} validations without a better one", said.empty() ? "" : "; ",
                         c.train.max_epochs, c.valid.patience);
