@@ -260,7 +260,7 @@ TEST_F(GenerateProgram, SettingsNestedWithoutEndAreRefused) {
     const std::string deep = write_model(std::string("deep-") + key, 259);
     std::ofstream(deep + "/config.json") << text;
     expect_wrong({"info", deep}, 1, "is no JSON object");
-    expect_wrong({"quantize", deep, "--out", (folder_ / "out").string()}, 1, "is no JSON object");
+    expect_wrong({"quantize", deep, "--out", (folder_ / "small").string()}, 1, "is no JSON object");
   }
 }
 

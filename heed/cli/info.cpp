@@ -47,9 +47,9 @@ std::string kind_of(const models::ModelConfig& c) {
   return c.family == models::Family::kDecoder ? "language model" : "encoder";
 }
 
-// As the file has them; what is not written yet will be f32.
-int64_t weight_bytes(const std::string& folder, int64_t parameters) {
-  if (!ShardedTensors::exists(folder)) return 4 * parameters;
+// Of a language model as the file has them; a translator has each parameter once, as f32.
+int64_t weight_bytes(const std::string& folder, const models::ModelConfig& c, int64_t parameters) {
+  if (c.family != models::Family::kDecoder || !ShardedTensors::exists(folder)) return 4 * parameters;
   int64_t bytes = 0;
   const ShardedTensors file = ShardedTensors::open(folder);
   for (const auto& [name, tensor] : file.tensors()) bytes += static_cast<int64_t>(tensor->bytes.size());
@@ -71,7 +71,7 @@ nlohmann::json describe(const std::string& folder) {
             {"feed_forward", p.feed_forward},
             {"norms", p.norms},
             {"output", p.output}}},
-          {"memory_bytes", weight_bytes(folder, p.total())},
+          {"memory_bytes", weight_bytes(folder, c, p.total())},
           {"tokenizer", describe_tokenizers(folder, c)},
           {"config", models::heed_json(c)}};
 }
@@ -91,7 +91,7 @@ std::string to_text(const nlohmann::json& j) {
   if (kind != "language model") text += fmt::format("  encoder     {}\n", stack(c["encoder"]));
   if (kind != "encoder") text += fmt::format("  decoder     {}\n", stack(c["decoder"]));
   text += fmt::format("  tokenizer   {}\n", tokenizer_text(j["tokenizer"]));
-  text += fmt::format("  parameters  {:>14}   {:.1f} MB of weights\n", with_commas(total),
+  text += fmt::format("  parameters  {:>14}   {:.1f} MB in memory\n", with_commas(total),
                       1e-6 * static_cast<double>(j["memory_bytes"].get<int64_t>()));
   for (const char* part :
        {"embedding", "positions", "self_attention", "cross_attention", "feed_forward", "norms", "output"}) {

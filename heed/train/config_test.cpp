@@ -120,10 +120,10 @@ TEST(Config, FlagsOfATranslator) {
               flags.count("--out"));
 }
 
-TEST(Config, ReadsTablesDottedKeysAndShortKeys) {
+TEST(Config, ReadsTablesAndDottedKeys) {
   TrainConfig config;
   read_config_text(config,
-                   "max_epochs = 3\ntrain.seed = 9\ndata = {src = 'a', tgt = ['b', 'c']}\n[model]\ndropout = 0\n",
+                   "train.max_epochs = 3\ntrain.seed = 9\ndata = {src = 'a', tgt = ['b', 'c']}\n[model]\ndropout = 0\n",
                    "run.toml");
   EXPECT_EQ(config.train.max_epochs, 3);
   EXPECT_EQ(config.train.seed, 9);

@@ -201,13 +201,13 @@ void check_same_task(const TrainConfig& before, const TrainConfig& now) {
 
 void check_same_run(const TrainConfig& before, const TrainConfig& now) {
   check_same_task(before, now);
-  TrainConfig a = with_absolute_paths(before), b = with_absolute_paths(now);
+  TrainConfig a = before, b = now, settled_a = with_absolute_paths(a), settled_b = with_absolute_paths(b);
   const std::vector<ConfigField> was = config_fields(a), is = config_fields(b);
+  const std::vector<ConfigField> settled_was = config_fields(settled_a), settled_is = config_fields(settled_b);
   std::vector<std::string> changed;
   for (size_t i = 0; i < was.size(); ++i) {
-    const std::string left = value_text(was[i]), right = value_text(is[i]);
-    if (left == right || may_change(was[i].key, before)) continue;
-    changed.push_back(fmt::format("{} was {}, is {}", was[i].key, left, right));
+    if (value_text(settled_was[i]) == value_text(settled_is[i]) || may_change(was[i].key, before)) continue;
+    changed.push_back(fmt::format("{} was {}, is {}", was[i].key, value_text(was[i]), value_text(is[i])));
     if (was[i].key == kMaxSteps) changed.back() += fmt::format(" (the {} schedule ends there)", before.train.schedule);
   }
   if (!changed.empty()) fail("[train] the run that was saved is another one: {}", fmt::join(changed, "; "));

@@ -128,6 +128,10 @@ std::vector<ConfigField> valid_fields(TrainConfig& c) {
 }
 
 void check(const TrainConfig& config) {
+  if (config.text.variants > 1 && config.text.tokenizer != "bpe") {
+    fail("[config] text.variants is {} with text.tokenizer = '{}': only bpe cuts a text in several ways",
+         config.text.variants, config.text.tokenizer);
+  }
   const TrainConfig::Data& d = config.data;
   if (d.src.empty() != d.tgt.empty()) {
     fail("[config] {} is there and {} is missing: sentences and their translations go together",
@@ -140,10 +144,6 @@ void check(const TrainConfig& config) {
     fail("[config] both data.tsv and data.src or data.tgt: expected one of them");
   if (d.valid_src.empty() != d.valid_tgt.empty())
     fail("[config] data.valid_src and data.valid_tgt go together: one is missing");
-  if (config.text.variants > 1 && config.text.tokenizer != "bpe") {
-    fail("[config] text.variants is {} with text.tokenizer = '{}': only bpe cuts a text in several ways",
-         config.text.variants, config.text.tokenizer);
-  }
 }
 
 std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
