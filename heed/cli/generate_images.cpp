@@ -91,17 +91,21 @@ std::vector<tasks::PaintRequest> requests_of(const CLI::App* app, const ImageOpt
 
 // Of given images what was given stands before what was made of it.
 RgbImage grid_of(const std::vector<tasks::PaintRequest>& requests, const std::vector<tasks::Painted>& painted,
-                 const data::PixelFormat& format) {
+                 int64_t columns, const data::PixelFormat& format) {
   std::vector<RgbImage> pictures;
-  bool pairs = false;
   for (size_t i = 0; i < painted.size(); ++i) {
     const GreyImage image = data::image_of(painted[i].levels, format);
     const auto known = static_cast<int64_t>(requests[i].given.size());
-    if (known > 0) pictures.push_back(tasks::picture_of(image, known)), pairs = true;
+    if (known > 0) pictures.push_back(tasks::picture_of(image, known));
     pictures.push_back(tasks::picture_of(image));
   }
-  const double columns = std::ceil(std::sqrt(static_cast<double>(painted.size()) / 2));
-  return tasks::image_grid(pictures, pairs ? 2 * static_cast<int64_t>(columns) : 0);
+  return tasks::image_grid(pictures, columns);
+}
+
+// Pairs of given and drawn side by side, or a class each, or (0) a square.
+int64_t columns_for(const CLI::App* app, int64_t images, const data::PixelFormat& format) {
+  if (given(app, "--complete")) return 2 * static_cast<int64_t>(std::ceil(std::sqrt(static_cast<double>(images) / 2)));
+  return given(app, "--class") ? 0 : tasks::columns_of_classes(format, images);
 }
 
 void print_json(const std::vector<tasks::PaintRequest>& requests, const std::vector<tasks::Painted>& painted,
@@ -152,7 +156,8 @@ void generate_images(const CLI::App* app, const std::string& model, const ImageO
   const tasks::Painter painter = tasks::Painter::open(model);
   const std::vector<tasks::PaintRequest> requests = requests_of(app, o, painter);
   const std::vector<tasks::Painted> painted = tasks::paint(painter, config, requests);
-  write_png(o.out, grid_of(requests, painted, painter.format));
+  const int64_t columns = columns_for(app, static_cast<int64_t>(painted.size()), painter.format);
+  write_png(o.out, grid_of(requests, painted, columns, painter.format));
   if (common.json) print_json(requests, painted, painter.format);
   message(common, fmt::format("{} images of {} x {} pixels are in '{}'", painted.size(), painter.format.width,
                               painter.format.height, o.out));

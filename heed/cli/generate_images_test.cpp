@@ -1,5 +1,6 @@
 // heed generate, info and the others with a model of images, as people use them.
 #include "heed/cli/trained_test.h"
+#include "heed/data/pixel_format.h"
 #include "heed/data/test_gzip.h"
 #include "heed/data/test_images.h"
 #include "heed/models/directory.h"
@@ -78,10 +79,10 @@ TEST_F(ImagesProgram, DrawsAGridOfEveryClass) {
     EXPECT_GT(likeness(all[i]), 0.9) << all[i];
     EXPECT_GT(all[i]["bits_per_dim"].get<double>(), 0);
   }
-  // Four by four pictures of 8 x 8 pixels, seven times as large; the first pixel is that of the first image.
+  // A column for each class, of pictures of 8 x 8 pixels, seven times as large; the first pixel is the first image's.
   const GreyImage picture = read_grey_png(grid());
-  EXPECT_EQ(picture.width, 4 + 4 * 60);
-  EXPECT_EQ(picture.height, 4 + 4 * 60);
+  EXPECT_EQ(picture.width, 4 + 3 * 60);
+  EXPECT_EQ(picture.height, 4 + 6 * 60);
   const auto level = static_cast<int32_t>(all[0]["levels"][0].get<int>());
   EXPECT_EQ(picture.pixels[static_cast<size_t>(5 * picture.width + 5)], data::grey_of(level, 16));
   // Without --json nothing but a message.
@@ -96,6 +97,7 @@ TEST_F(ImagesProgram, ByClassSeedAndTemperature) {
     const std::vector<json> boards = drawn({"--images", "3", "--class", name});
     ASSERT_EQ(boards.size(), 3u);
     for (const json& image : boards) EXPECT_EQ(image["class"], "모눈");
+    EXPECT_EQ(read_grey_png(grid()).width, 4 + 2 * 60);  // about square
   }
   const std::vector<json> all = drawn({"--images", "7", "--seed", "3"}), some = drawn({"--images", "2", "--seed", "3"});
   EXPECT_EQ(all[1], some[1]);  // alone as among others

@@ -77,6 +77,12 @@ std::vector<PaintRequest> of_each_class(const data::PixelFormat& format, int64_t
   return requests;
 }
 
+int64_t columns_of_classes(const data::PixelFormat& format, int64_t count) {
+  constexpr int64_t kMost = 20;
+  const auto classes = static_cast<int64_t>(format.classes.size());
+  return classes <= std::min(kMost, count) ? classes : 0;
+}
+
 std::vector<PaintRequest> of_class(int64_t number, int64_t count) {
   std::vector<PaintRequest> requests;
   for (int64_t i = 0; i < count; ++i) requests.push_back({number, {}, i});

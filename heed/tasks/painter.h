@@ -47,6 +47,8 @@ std::vector<Painted> paint(const PainterView& painter, const PaintConfig& config
 
 // So many images, their classes in turn.
 std::vector<PaintRequest> of_each_class(const data::PixelFormat& format, int64_t count);
+// Columns in which a grid of them shows one class each; 0: there are too many, or none.
+int64_t columns_of_classes(const data::PixelFormat& format, int64_t count);
 // So many of one class.
 std::vector<PaintRequest> of_class(int64_t number, int64_t count);
 // The class under which the first pixels of each image are the likeliest.

@@ -61,6 +61,8 @@ TEST_F(PainterTest, AnImageDependsOnSeedAndRequestAlone) {
   PaintConfig other = how_;
   other.sampling.seed = 8;
   EXPECT_NE(levels(other, requests), all);
+  EXPECT_EQ(columns_of_classes(format_, 7), 3);
+  EXPECT_EQ(columns_of_classes(format_, 2), 0);
   // By class as in turn.
   EXPECT_EQ(levels(how_, of_class(2, 2)), (std::vector<std::vector<int32_t>>{all[2], all[5]}));
 }
@@ -89,7 +91,7 @@ TEST_F(PainterTest, TheLikeliestClass) {
       ids.insert(ids.begin(), format_.start(c));
       ids.pop_back();
       const NoGrad no_grad;
-      by_class.push_back(model_.loss({ids, Spans({static_cast<int64_t>(ids.size())})}, given[i], {}, {}).nll);
+      by_class.push_back(model_.loss({ids, Spans::dense(1, static_cast<int64_t>(ids.size()))}, given[i], {}, {}).nll);
     }
     EXPECT_EQ(found[i], std::min_element(by_class.begin(), by_class.end()) - by_class.begin());
   }

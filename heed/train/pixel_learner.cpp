@@ -51,7 +51,8 @@ void PixelLearner::draw_samples() const {
        tasks::paint({model(), format_}, how, tasks::of_each_class(format_, config_.valid.samples))) {
     pictures.push_back(tasks::picture_of(data::image_of(one.levels, format_)));
   }
-  write_png(config_.save.out + "/samples.png", tasks::image_grid(pictures));
+  write_png(config_.save.out + "/samples.png",
+            tasks::image_grid(pictures, tasks::columns_of_classes(format_, config_.valid.samples)));
 }
 
 }  // namespace heed::train

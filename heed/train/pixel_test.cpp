@@ -2,10 +2,10 @@
 #include <cmath>
 #include <numbers>
 
-#include "heed/data/test_gzip.h"
 #include "heed/models/directory.h"
 #include "heed/tasks/painter.h"
 #include "heed/train/pixel_learner.h"
+#include "heed/train/preparation.h"
 #include "heed/train/run.h"
 #include "heed/train/test_run.h"
 
@@ -96,7 +96,7 @@ TEST_F(PixelRun, LearnsWhatItIsShown) {
   EXPECT_EQ(format().classes, (std::vector<std::string>{"0", "1", "2"}));
   EXPECT_EQ(format().pixels(), 16);
   // The samples are three images, one of each class, and the model draws them as it was told.
-  EXPECT_EQ(read_grey_png(config_.save.out + "/samples.png").width, 2 * (56 + 4) + 4);
+  EXPECT_EQ(read_grey_png(config_.save.out + "/samples.png").width, 3 * (56 + 4) + 4);
   const tasks::Painter painter = tasks::Painter::open(config_.save.out);
   for (int64_t c = 0; c < 3; ++c) {
     const std::vector<tasks::Painted> painted =
@@ -118,7 +118,7 @@ TEST_F(PixelRun, BitsPerDimensionAreThoseOfTheModel) {
     ids.insert(ids.begin(), f.start(i % 3));
     ids.pop_back();
     const NoGrad no_grad;
-    nats += model.loss({ids, Spans({16})}, labels, {}, {}).nll;
+    nats += model.loss({ids, Spans::dense(1, 16)}, labels, {}, {}).nll;
   }
   EXPECT_NEAR(listener_.validations.back().bits_per_dim, nats / (6 * 16 * std::numbers::ln2), 1e-6);
 }
