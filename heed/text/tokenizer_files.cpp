@@ -28,7 +28,7 @@ constexpr TokenizerFile kFiles[] = {{"source.spm", File::kPieces, File::kPair},
                                     {"added_tokens.json", File::kPieces, File::kSingle},
                                     {kByteFile, File::kPieces, File::kEither},
                                     {kCharFile, File::kPieces, File::kSingle},
-                                    {kPixelsFile, File::kPieces, File::kSingle},
+                                    {kPixelsFile, File::kPieces, File::kEither},
                                     {"tokenizer_config.json", File::kSettings, File::kEither},
                                     {"special_tokens_map.json", File::kForOthers, File::kSingle}};
 

@@ -161,6 +161,7 @@ TEST_F(PixelRun, EveryWayToReadImages) {
 TEST_F(PixelRun, AnImageIsReadWholeAndItsClassIsNotPredicted) {
   config_.train.batch_tokens = 50;  // three images and a bit
   run();
+  resolve_config(config_, 0);
   const RunPaths paths{config_.save.out};
   LmData data;
   data.train = data::TextStore::open(paths.in_training("train.ids"));
