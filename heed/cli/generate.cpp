@@ -1,4 +1,4 @@
-// heed generate: prompts in, the text that a language model goes on with out.
+// heed generate: prompts in, the text that a language model goes on with out; a model of images draws (generate_images.cpp).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -8,6 +8,7 @@
 
 #include "heed/base/error.h"
 #include "heed/cli/arguments.h"
+#include "heed/cli/generate_images.h"
 #include "heed/cli/text_lines.h"
 #include "heed/models/directory.h"
 #include "heed/tasks/generator.h"
@@ -79,6 +80,17 @@ tasks::GenerateConfig config_of(const Options& o, const Common& common, int64_t 
   c.samples = o.samples;
   c.stream.batch_tokens = o.batch_tokens;
   c.check();
+  return c;
+}
+
+// Images are drawn as the model sees them: what is not said cuts nothing.
+tasks::PaintConfig paint_config(const CLI::App* app, const Options& o, const Common& common) {
+  tasks::PaintConfig c;
+  if (given(app, "--temperature")) c.sampling.temperature = o.temperature;
+  if (given(app, "--top-p")) c.sampling.top_p = o.top_p;
+  c.sampling.top_k = o.top_k, c.sampling.min_p = o.min_p;
+  c.sampling.seed = static_cast<uint64_t>(common.seed);
+  c.batch_tokens = o.batch_tokens;
   return c;
 }
 
@@ -217,9 +229,11 @@ void run(const Options& o, const Common& common) {
 
 void add_settings(CLI::App* app, Options& o) {
   add_whole(app, "--max-tokens", o.max_tokens, {1, 1 << 24}, "new tokens at most; 128 without it");
-  add_number(app, "--temperature", o.temperature, {0, 1e6}, "0 always takes the likeliest token; 0.8 without it");
+  add_number(app, "--temperature", o.temperature, {0, 1e6},
+             "0 always takes the likeliest token; 0.8 without it, of images 1");
   add_whole(app, "--top-k", o.top_k, {0, 1 << 24}, "draw from the k likeliest tokens alone; 0: all");
-  add_number(app, "--top-p", o.top_p, {1e-9, 1}, "draw from the fewest that hold this much together; 0.95 without it");
+  add_number(app, "--top-p", o.top_p, {1e-9, 1},
+             "draw from the fewest that hold this much together; 0.95 without it, of images 1");
   add_number(app, "--min-p", o.min_p, {0, 1}, "draw from those that are at least this share of the likeliest");
   add_number(app, "--repetition-penalty", o.repetition_penalty, {1e-6, 1e6},
              "divides the logits of tokens in prompt and text; 1 without it");
@@ -236,10 +250,12 @@ void add_settings(CLI::App* app, Options& o) {
 }  // namespace
 
 void add_generate(CLI::App& parent, const Common& common) {
-  CLI::App* app = add_command(parent, "generate", "go on with a text, as a language model would",
+  CLI::App* app = add_command(parent, "generate", "go on with a text, as a language model would, or draw images",
                               "heed generate MODEL --prompt \"Once upon a time\" --temperature 0.7\n"
-                              "  heed generate MODEL --json < prompts.txt");
+                              "  heed generate MODEL --json < prompts.txt\n"
+                              "  heed generate MODEL --images 16 --out grid.png");
   const auto o = std::make_shared<Options>();
+  const auto images = std::make_shared<ImageOptions>();
   add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
   add_text(app, "--prompt", o->prompt, "what the text starts with; only what is new is written, as it comes", "T");
   add_text(app, "--input", o->input, "a file of prompts, one a line, .gz too; standard input without it", "F");
@@ -249,7 +265,11 @@ void add_generate(CLI::App& parent, const Common& common) {
   add_flag(app, "--window", o->window, "forget the oldest half where the context is full, instead of ending there");
   add_flag(app, "--ids", o->ids, "token ids in and out, only the new ones; no tokenizer is needed");
   add_whole(app, "--batch-tokens", o->batch_tokens, {1, 1 << 24}, "that are worked on together");
-  on_run(app, [app, o, &common] {
+  add_image_flags(app, *images);
+  on_run(app, [app, o, images, &common] {
+    if (draws_images(app, o->model)) {
+      return generate_images(app, o->model, *images, paint_config(app, *o, common), common);
+    }
     check_together(app);
     o->has_prompt = given(app, "--prompt");
     run(*o, common);

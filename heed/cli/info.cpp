@@ -1,11 +1,13 @@
 // heed info: what a model directory holds. The layers' weights are not read.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
 #include "heed/cli/arguments.h"
+#include "heed/data/pixel_format.h"
 #include "heed/io/sharded_tensors.h"
 #include "heed/models/config_json.h"
 #include "heed/models/directory.h"
@@ -42,8 +44,28 @@ std::string tokenizer_text(const nlohmann::json& t) {
                                            : fmt::format(" and {}", with_commas(t["target"].get<int64_t>())));
 }
 
-std::string kind_of(const models::ModelConfig& c) {
+// Null of a model of text.
+nlohmann::json describe_images(const std::string& folder, const models::ModelConfig& c) {
+  if (!data::PixelFormat::in(folder)) return nullptr;
+  const data::PixelFormat f = data::PixelFormat::read(folder);
+  if (f.vocabulary() != c.vocabulary) {
+    fail_file("[info] '{}': images have {} ids, the model {}", folder, f.vocabulary(), c.vocabulary);
+  }
+  return {{"width", f.width}, {"height", f.height}, {"levels", f.levels}, {"classes", f.classes}};
+}
+
+std::string images_text(const nlohmann::json& i) {
+  const auto classes = i["classes"].get<std::vector<std::string>>();
+  return fmt::format("{} x {} pixels of {} levels of grey{}", i["width"].get<int64_t>(), i["height"].get<int64_t>(),
+                     i["levels"].get<int64_t>(),
+                     classes.empty() ? ""
+                                     : fmt::format(", {} classes: {}", classes.size(),
+                                                   printable(fmt::format("{}", fmt::join(classes, ", ")), 300)));
+}
+
+std::string kind_of(const std::string& folder, const models::ModelConfig& c) {
   if (is_translator(c)) return "translator";
+  if (data::PixelFormat::in(folder)) return "model of images";
   return c.family == models::Family::kDecoder ? "language model" : "encoder";
 }
 
@@ -60,7 +82,7 @@ nlohmann::json describe(const std::string& folder) {
   const auto [c, type] = models::read_parsed_config(folder);
   const models::ParameterParts p = models::parameter_parts(c);
   return {{"model", folder},
-          {"kind", kind_of(c)},
+          {"kind", kind_of(folder, c)},
           {"model_type", type},
           {"parameters",
            {{"total", p.total()},
@@ -73,6 +95,7 @@ nlohmann::json describe(const std::string& folder) {
             {"output", p.output}}},
           {"memory_bytes", weight_bytes(folder, c, p.total())},
           {"tokenizer", describe_tokenizers(folder, c)},
+          {"images", describe_images(folder, c)},
           {"config", models::heed_json(c)}};
 }
 
@@ -88,9 +111,10 @@ std::string to_text(const nlohmann::json& j) {
   const auto kind = j["kind"].get<std::string>();
   std::string text = fmt::format("{}: {} {}, model type {}\n", j["model"].get<std::string>(),
                                  kind == "encoder" ? "an" : "a", kind, j["model_type"].get<std::string>());
-  if (kind != "language model") text += fmt::format("  encoder     {}\n", stack(c["encoder"]));
+  if (kind == "translator" || kind == "encoder") text += fmt::format("  encoder     {}\n", stack(c["encoder"]));
   if (kind != "encoder") text += fmt::format("  decoder     {}\n", stack(c["decoder"]));
-  text += fmt::format("  tokenizer   {}\n", tokenizer_text(j["tokenizer"]));
+  text += j["images"].is_null() ? fmt::format("  tokenizer   {}\n", tokenizer_text(j["tokenizer"]))
+                                : fmt::format("  images      {}\n", images_text(j["images"]));
   text += fmt::format("  parameters  {:>14}   {:.1f} MB in memory\n", with_commas(total),
                       1e-6 * static_cast<double>(j["memory_bytes"].get<int64_t>()));
   for (const char* part :

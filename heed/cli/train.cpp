@@ -1,5 +1,5 @@
-// heed train: a translator from two text files or a language model from any text, by flags or by a config file. Every flag
-// is a key of the config.
+// heed train: a translator from two text files, a language model from any text or a model that draws from images, by flags
+// or by a config file. Every flag is a key of the config.
 #include <fmt/format.h>
 
 #include <CLI/App.hpp>
@@ -192,9 +192,13 @@ void add_train(CLI::App& parent, const Common& common) {
   add_kind(app, common, "translate", "a translator from parallel text",
            "heed train translate --src train.en --tgt train.de --valid-src val.en --valid-tgt val.de --out MODEL");
   add_kind(app, common, "lm", "a language model from text", "heed train lm --text book.txt --out MODEL");
+  add_kind(app, common, "pixels", "a model that draws images, from images",
+           "heed train pixels --images train-images-idx3-ubyte.gz --labels train-labels-idx1-ubyte.gz --size 14 --out "
+           "MODEL");
   app->callback([app, by_file, &common] {
     if (!app->get_subcommands().empty()) return;
-    if (by_file->config_file.empty()) fail("{} expected a config file or a kind of model: translate, lm", place(app));
+    if (by_file->config_file.empty())
+      fail("{} expected a config file or a kind of model: translate, lm, pixels", place(app));
     refuse_unknown_kind(app, by_file->config_file);
     run(*by_file, common);
   });

@@ -80,15 +80,18 @@ void TrainProgress::on_step(const train::StepReport& r) {
 void TrainProgress::on_validation(const train::ValidationReport& r) {
   if (common_.quiet) return;
   // The columns that every task has, and those of the one at hand.
-  const bool text = r.bits_per_byte >= 0;
+  const bool text = r.bits_per_byte >= 0, images = r.bits_per_dim >= 0;
   if (!table_started_) {
-    const std::string own = text ? fmt::format(" {:>9}", "bits/byte") : fmt::format(" {:>7} {:>7}", "BLEU", "chrF");
+    const std::string own = text     ? fmt::format(" {:>9}", "bits/byte")
+                            : images ? fmt::format(" {:>8}", "bits/dim")
+                                     : fmt::format(" {:>7} {:>7}", "BLEU", "chrF");
     plain(fmt::format("{:>8} {:>6} {:>8} {:>11}{}", "step", "epoch", "loss", "perplexity", own));
   }
   table_started_ = true;
   const auto score = [](double value) { return value < 0 ? std::string("-") : fmt::format("{:.2f}", value); };
-  const std::string own =
-      text ? fmt::format(" {:>9.4f}", r.bits_per_byte) : fmt::format(" {:>7} {:>7}", score(r.bleu), score(r.chrf));
+  const std::string own = text     ? fmt::format(" {:>9.4f}", r.bits_per_byte)
+                          : images ? fmt::format(" {:>8.4f}", r.bits_per_dim)
+                                   : fmt::format(" {:>7} {:>7}", score(r.bleu), score(r.chrf));
   plain(fmt::format("{:>8} {:>6} {:>8.4f} {:>11.2f}{}{}", r.step, r.epoch, r.loss, r.perplexity, own,
                     r.best ? "  best" : ""));
   for (const std::string& sample : r.texts) plain(indented(sample));

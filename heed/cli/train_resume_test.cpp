@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "heed/cli/program_test.h"
+#include "heed/data/test_images.h"
 
 namespace heed::cli {
 namespace {
@@ -29,6 +30,7 @@ void sleep_for(double seconds) { std::this_thread::sleep_for(std::chrono::durati
 class Training : public Program, public testing::WithParamInterface<const char*> {
  protected:
   bool text() const { return std::string(GetParam()) == "lm"; }
+  bool images() const { return std::string(GetParam()) == "pixels"; }
   void SetUp() override {
     Program::SetUp();
     // Words in one order on one side, in the other on the other.
@@ -45,9 +47,16 @@ class Training : public Program, public testing::WithParamInterface<const char*>
         source << forward.substr(1) << "\n", target << backward.substr(1) << "\n";
       }
     }
+    put_images("train", 40);
+    put_images("valid", 5);
   }
 
-  // What both tasks are told of their model and their run.
+  void put_images(const std::string& name, int64_t count) const {
+    std::ofstream(path(name + ".images"), std::ios::binary) << data::idx_images(data::patterns(count, 4));
+    std::ofstream(path(name + ".labels"), std::ios::binary) << data::idx_labels(data::pattern_labels(count));
+  }
+
+  // What all tasks are told of their model and their run.
   static std::vector<std::string> shape() {
     return {"--preset", "tiny", "--d-model",       "16",  "--d-ff",        "32", "--heads",      "2",
             "--warmup", "10",   "--average-decay", "0.9", "--valid-every", "15", "--save-every", "10"};
@@ -60,6 +69,17 @@ class Training : public Program, public testing::WithParamInterface<const char*>
               "--tokenizer",    "char",
               "--layers",       "1",
               "--context",      "16",
+              "--batch-tokens", "60",
+              "--schedule",     "sqrt",
+              "--dropout",      "0.1"};
+    }
+    if (images()) {
+      return {"--images",       path("train.images"),
+              "--labels",       path("train.labels"),
+              "--valid-images", path("valid.images"),
+              "--valid-labels", path("valid.labels"),
+              "--levels",       "4",
+              "--layers",       "1",
               "--batch-tokens", "60",
               "--schedule",     "sqrt",
               "--dropout",      "0.1"};
@@ -127,8 +147,9 @@ class Training : public Program, public testing::WithParamInterface<const char*>
   }
 
   void expect_same(const std::string& model, const std::string& other) const {
-    const std::vector<std::string> tokenizer =
-        text() ? std::vector<std::string>{"char_tokenizer.json"} : std::vector<std::string>{"vocab.json", "source.spm"};
+    const std::vector<std::string> tokenizer = text()     ? std::vector<std::string>{"char_tokenizer.json"}
+                                               : images() ? std::vector<std::string>{"pixels.json", "samples.png"}
+                                                          : std::vector<std::string>{"vocab.json", "source.spm"};
     std::vector<std::string> names = {"model.safetensors", "config.json"};
     names.insert(names.end(), tokenizer.begin(), tokenizer.end());
     for (const std::string& name : names) {
@@ -144,7 +165,7 @@ class Training : public Program, public testing::WithParamInterface<const char*>
   }
 };
 
-INSTANTIATE_TEST_SUITE_P(Tasks, Training, testing::Values("translate", "lm"),
+INSTANTIATE_TEST_SUITE_P(Tasks, Training, testing::Values("translate", "lm", "pixels"),
                          [](const auto& task) { return std::string(task.param); });
 
 TEST_P(Training, KilledAtAnyInstantItLosesNothing) {
@@ -244,6 +265,7 @@ TEST_P(Training, ASignalWhileItPreparesLeavesNothing) {
     std::ofstream file(path(side));
     for (int i = 0; i < 300'000; ++i) file << "ga na da ra ma ba\n";
   }
+  if (images()) put_images("train", 300'000);
   std::vector<std::string> words = command("new/model");
   std::erase(words, "--quiet");
   const pid_t pid = start(words);
@@ -256,7 +278,7 @@ TEST_P(Training, ASignalWhileItPreparesLeavesNothing) {
 }
 
 TEST_P(Training, AnInterruptedDemoLeavesNothing) {
-  if (text()) GTEST_SKIP() << "the demo translates";
+  if (text() || images()) GTEST_SKIP() << "the demo translates";
   fs::create_directory(path("tmp"));
   const pid_t pid = start({"demo"}, [&] { ::setenv("TMPDIR", path("tmp").c_str(), 1); });
   for (const auto begun = Clock::now(); fs::is_empty(path("tmp"));) {
@@ -270,7 +292,7 @@ TEST_P(Training, AnInterruptedDemoLeavesNothing) {
 }
 
 TEST_P(Training, WhatIsNoTextForATerminalIsEscaped) {
-  if (text()) GTEST_SKIP() << "its samples are of its own making";
+  if (text() || images()) GTEST_SKIP() << "its samples are of its own making";
   std::ofstream(path("valid.src")) << "ga \x1b[31mna\nna\n";
   std::ofstream(path("valid.tgt")) << "na ga\nna\n";
   std::vector<std::string> words = command("model", {"--max-steps", "1"});

@@ -2,6 +2,7 @@
 #include <sys/stat.h>
 
 #include "heed/cli/trained_test.h"
+#include "heed/data/test_images.h"
 
 namespace heed::cli {
 namespace {
@@ -88,6 +89,39 @@ TEST_F(WrongInput, FilesOfText) {
   expect_wrong("", {"train", "ml"}, 2, "unknown kind 'ml': did you mean 'lm'?");
 }
 
+TEST_F(WrongInput, FilesOfImages) {
+  const auto refuse_images = [this](const std::vector<std::string>& more, int status, const std::string& part) {
+    refuse(more, status, part, "pixels");
+  };
+  const std::string images = file("images", data::idx_images(data::patterns(6, 4))), empty = file("empty", ""),
+                    labels = file("labels", data::idx_labels({0, 1, 2, 0, 1, 2})),
+                    few = file("few", data::idx_labels({0})),
+                    large = file("large", data::idx_images(data::patterns(2, 5))),
+                    cut = file("cut", data::idx_images(data::patterns(6, 4)).substr(0, 100));
+  refuse_images({}, 2, "no images to train with: expected data.images (--images F)");
+  refuse_images({"--images", (folder_ / "image").string()}, 1, "no such file; did you mean");
+  refuse_images({"--images", empty}, 1, "has 0 bytes, expected an IDX file of images");
+  refuse_images({"--images", labels}, 1, "is an IDX file of 1 dimensions, expected the 3 of images");
+  refuse_images({"--images", images, "--labels", images}, 1,
+                "is an IDX file of 3 dimensions, expected the 1 of labels");
+  refuse_images({"--images", images, "--labels", few}, 1, "has 1 labels, '" + images + "' has 6 images");
+  refuse_images({"--images", cut}, 1, "is cut short in image 6 of 6");
+  refuse_images({"--images", images, large}, 1, large + ":1 is 5 x 5 pixels, expected 4 x 4 as " + images + ":1");
+  refuse_images({"--images", images, "--valid-images", large}, 1,
+                "is 5 x 5 pixels, expected 4 x 4 or a whole multiple");
+  refuse_images({"--images", images, "--size", "3"}, 2, "not reduced to 3 in a row: expected one of 4, 2, 1");
+  refuse_images({"--images", images, "--levels", "1"}, 2, "data.levels is 1, expected 2 to 256");
+  refuse_images({"--images", images, "--context", "7"}, 2,
+                "'--context' is a flag of another kind of model, not of 'pixels'");
+  refuse_images({"--images", images, "--classes", "a", "b"}, 1, "has no class: expected one of 2");
+  data::put_png((folder_ / "folder" / "coat" / "a.png").string(), data::pattern(4, 0, 1));
+  data::put_png((folder_ / "folder" / "coat" / "b.png").string(), data::pattern(6, 0, 1));
+  refuse_images({"--images", (folder_ / "folder").string()}, 1, "b.png is 6 x 6 pixels, expected 4 x 4 as ");
+  file("folder/coat/b.png", "no picture");
+  refuse_images({"--images", (folder_ / "folder").string()}, 1, "b.png' cannot be read: ");
+  expect_wrong("", {"train", "pixel"}, 2, "unknown kind 'pixel': did you mean 'pixels'?");
+}
+
 TEST_F(WrongInput, NumbersAndNames) {
   refuse_with_data({"--vocabulary", "100000"}, 2,
                    "vocabulary 100000 is larger than the text allows, expected at most ");
@@ -108,7 +142,7 @@ TEST_F(WrongInput, NumbersAndNames) {
   refuse_with_data({"--set", "train.max_stepz=3"}, 2, "unknown key 'train.max_stepz', did you mean 'train.max_steps'?");
   refuse_with_data({"--set", "train.max_steps"}, 2, "expected key=value");
   expect_wrong("", {"train", "translate", "--src", en_, "--tgt", ko_}, 2, "nowhere to write");
-  expect_wrong("", {"train"}, 2, "expected a config file or a kind of model: translate, lm");
+  expect_wrong("", {"train"}, 2, "expected a config file or a kind of model: translate, lm, pixels");
   expect_wrong("", {"train", "translat"}, 2, "did you mean 'translate'?");
 }
 

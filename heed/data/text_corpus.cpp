@@ -97,6 +97,10 @@ std::vector<std::string> files_under(const std::vector<std::string>& paths) {
   return files;
 }
 
+bool TextPart::held_out(int64_t document) const {
+  return Random(seed, kDraw + static_cast<uint64_t>(document)).uniform() < share;
+}
+
 std::string TextReport::text() const {
   std::string skipped;
   const auto add = [&](const BadLineCount& bad, std::string_view what) {
@@ -227,8 +231,7 @@ struct TextCorpus::State {
   bool belongs_to_part() {
     const TextPart& p = config.part;
     if (p.kind == TextPart::kAll) return true;
-    const bool held_out = p.random ? Random(p.seed, kDraw + static_cast<uint64_t>(document)).uniform() < p.share
-                                   : position >= end_begins();
+    const bool held_out = p.random ? p.held_out(document) : position >= end_begins();
     return held_out == (p.kind == TextPart::kValid);
   }
   int64_t end_begins() const {

@@ -23,6 +23,8 @@ struct TextPart {
   bool random = false;    // whole documents, drawn by the seed; else the end of the text
   int64_t all_bytes = 0;  // of the whole text, as report() counts them: where the end begins
   uint64_t seed = 1;
+
+  bool held_out(int64_t document) const;  // by the draw
 };
 
 struct TextConfig {

@@ -4,12 +4,15 @@
 
 #include "heed/base/error.h"
 #include "heed/io/atomic_file.h"
+#include "heed/io/mapped_file.h"
+#include "heed/io/printable.h"
 
 namespace heed {
 namespace {
 
 constexpr int64_t kLongestSide = 65535;
 constexpr int64_t kMostPixels = int64_t{1} << 28;
+constexpr int64_t kLongestSideRead = 4096;  // before memory is taken for what a file says of itself
 constexpr int64_t kChannels = 3;
 
 void check_image(const RgbImage& image) {
@@ -25,6 +28,15 @@ void check_image(const RgbImage& image) {
          expected);
   }
 }
+
+// libpng's picture, which wants to be told when it is over.
+struct PngReader {
+  PngReader() { header.version = PNG_IMAGE_VERSION; }
+  ~PngReader() { png_image_free(&header); }
+  PngReader(const PngReader&) = delete;
+  PngReader& operator=(const PngReader&) = delete;
+  png_image header{};
+};
 
 }  // namespace
 
@@ -48,5 +60,24 @@ std::vector<std::byte> encode_png(const RgbImage& image) {
 }
 
 void write_png(const std::string& path, const RgbImage& image) { write_file_atomically(path, encode_png(image)); }
+
+GreyImage decode_grey_png(std::span<const std::byte> file, const std::string& label) {
+  PngReader png;
+  png_image& header = png.header;
+  const auto broken = [&] { fail_file("[png] '{}' cannot be read: {}", printable(label), printable(header.message)); };
+  if (png_image_begin_read_from_memory(&header, file.data(), file.size()) == 0) broken();
+  if (header.width > kLongestSideRead || header.height > kLongestSideRead) {
+    fail_file("[png] '{}' is {} x {} pixels, expected at most {} a side", printable(label), header.width, header.height,
+              kLongestSideRead);
+  }
+  header.format = PNG_FORMAT_GRAY;
+  header.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
+  GreyImage image{header.width, header.height, std::vector<uint8_t>(PNG_IMAGE_SIZE(header))};
+  const png_color white{255, 255, 255};
+  if (png_image_finish_read(&header, &white, image.pixels.data(), 0, nullptr) == 0) broken();
+  return image;
+}
+
+GreyImage read_grey_png(const std::string& path) { return decode_grey_png(MappedFile(path).bytes(), path); }
 
 }  // namespace heed

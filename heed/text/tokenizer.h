@@ -50,6 +50,9 @@ bool has_tokenizers(const std::string& folder);
 std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& folder);
 bool has_tokenizer(const std::string& folder);
 
+// What the ids of a model of images are, instead of a tokenizer (data/pixel_format.h): a folder that holds it has no text.
+constexpr const char* kPixelsFile = "pixels.json";
+
 // Every file that a tokenizer may have in a model directory.
 struct TokenizerFile {
   const char* name;

@@ -29,6 +29,7 @@ constexpr TokenizerFile kFiles[] = {{"source.spm", File::kPieces, File::kPair},
                                     {"added_tokens.json", File::kPieces, File::kSingle},
                                     {kByteFile, File::kPieces, File::kEither},
                                     {kCharFile, File::kPieces, File::kSingle},
+                                    {kPixelsFile, File::kPieces, File::kEither},
                                     {"tokenizer_config.json", File::kSettings, File::kEither},
                                     {"special_tokens_map.json", File::kForOthers, File::kSingle}};
 
@@ -59,6 +60,7 @@ const Kind& kind_of(const NamedFiles& files, std::span<const Kind> kinds, const 
     if (find_file(files, kind.file) != nullptr) return kind;
     names.emplace_back(kind.file);
   }
+  if (find_file(files, kPixelsFile)) fail_file("[tokenizer] '{}' is a model of images: its ids are no text", folder);
   fail_file("[tokenizer] '{}' holds {}{}", folder, names.size() == 2 ? "neither " : "none of ",
             fmt::join(names, names.size() == 2 ? " nor " : ", "));
 }

@@ -15,7 +15,8 @@ namespace {
 constexpr int64_t kNarrowestBf16 = 256;
 
 const std::vector<const TaskConfig*>& tasks() {
-  static const std::vector<const TaskConfig*> all = {&translator_task_config(), &lm_task_config()};
+  static const std::vector<const TaskConfig*> all = {&translator_task_config(), &lm_task_config(),
+                                                     &pixel_task_config()};
   return all;
 }
 
@@ -28,7 +29,7 @@ const TaskConfig& task_of(const TrainConfig& config) {
 
 std::vector<ConfigField> train_fields(TrainConfig::Run& t, const std::string& task) {
   std::vector<std::string> schedules = schedule_kinds();
-  if (task == "lm") schedules.insert(schedules.begin(), "");  // what suits its limit
+  if (task != "translate") schedules.insert(schedules.begin(), "");  // what suits its limit
   return {
       {"train.max_steps", &t.max_steps, "stop after so many; 0: no limit of steps"},
       {"train.max_epochs", &t.max_epochs, "rounds over the data; 0: no limit; without any of the three: by the data"},

@@ -27,6 +27,10 @@ struct TrainConfig {
     std::string documents = "file", valid_split = "end";
     double valid_share = 0.1;         // of the text, where no files are named to validate with
     bool pack = true, across = true;  // documents share blocks; and see each other there
+    // Of a model of images.
+    std::vector<std::string> images, labels, valid_images, valid_labels, classes;
+    int64_t size = 0, levels = 16;
+    bool by_class = true;
   } data;
   struct Text {
     std::string tokenizer = "bpe", normalization = "identity";
@@ -72,6 +76,7 @@ struct TrainConfig {
     std::string bleu_tokens = "13a";  // how BLEU splits words
     bool lowercase = false;
     int64_t max_tokens = 1'000'000;  // of a language model's text that are measured each time; 0: all
+    int64_t max_images = 1000;       // of a model of images; 0: all
   } valid;
   struct Save {
     std::string out;
@@ -126,7 +131,7 @@ struct Machine {
   bool native_bf16 = false;
 };
 Machine this_machine();
-// `amount` of data: pairs of sentences, or bytes of text.
+// `amount` of data: pairs of sentences, bytes of text, or pixels.
 std::string resolve_config(TrainConfig& config, int64_t amount, const Machine& machine = this_machine());
 // Shapes, optimizer and schedule of a resolved config fit together: what a run would find only once it trains.
 void check_resolved(const TrainConfig& config);

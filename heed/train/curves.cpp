@@ -51,6 +51,7 @@ Curves::Curves()
     : panels_{{"loss by token", {{"loss", "training", "#2563eb", {}}, {"valid_loss", "validation", "#dc2626", {}}}},
               {"validation BLEU and chrF", {{"bleu", "BLEU", "#059669", {}}, {"chrf", "chrF", "#a16207", {}}}},
               {"validation bits by byte of text", {{"bits_per_byte", "", "#059669", {}}}},
+              {"validation bits by dimension", {{"bits_per_dim", "", "#059669", {}}}},
               {"learning rate", {{"learning_rate", "", "#7c3aed", {}}}}} {}
 
 void Curves::add(const nlohmann::json& line) {

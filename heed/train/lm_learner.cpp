@@ -56,10 +56,12 @@ double text_loss(const models::Decoder& model, const data::TextStore& store, std
   return rows > 0 ? nll / static_cast<double>(rows) : 0;
 }
 
-LmLearner::LmLearner(const TrainConfig& config, const LmData& data)
+LmLearner::LmLearner(const TrainConfig& config, const LmData& data) : LmLearner(config, data, model_of(config, data)) {}
+
+LmLearner::LmLearner(const TrainConfig& config, const LmData& data, const models::ModelConfig& model)
     : config_(config),
       data_(data),
-      model_(model_of(config, data), static_cast<uint64_t>(config.train.seed)),
+      model_(model, static_cast<uint64_t>(config.train.seed)),
       how_{model_.config.tokens.start, config.data.across} {
   config.model.from.empty() ? shrink_residual_weights(model_) : take_weights(model_, config.model.from);
 }
@@ -69,7 +71,8 @@ int64_t LmLearner::batches(int64_t epoch) {
     const data::BlockConfig how{.context = config_.model.context,
                                 .tokens = config_.train.batch_tokens,
                                 .pack = config_.data.pack,
-                                .seed = static_cast<uint64_t>(config_.train.seed)};
+                                .seed = static_cast<uint64_t>(config_.train.seed),
+                                .starts_given = data_.starts_given};
     epoch_ = std::make_unique<data::EpochBlocks>(data_.train, how, epoch);
     epoch_of_blocks_ = epoch;
   }
@@ -91,11 +94,12 @@ BatchLoss LmLearner::learn(int64_t batch, const LossArgs& args, const nn::Contex
   return {double{result.loss.item()}, result.nll};
 }
 
-std::string LmLearner::begin_of(int64_t batch) const {
+std::string LmLearner::begin_of(int64_t batch) const { return shown(epoch_->batch(batch)[0]); }
+
+std::string LmLearner::shown(const data::Block& block) const {
   constexpr int64_t kShown = 30;
-  const data::Block first = epoch_->batch(batch)[0];
-  const auto size = static_cast<size_t>(std::min(kShown, first.end - first.begin));
-  return in_quotes(data_.tokenizer->decode(data_.train.ids().subspan(static_cast<size_t>(first.begin), size)));
+  const auto size = static_cast<size_t>(std::min(kShown, block.end - block.begin));
+  return in_quotes(data_.tokenizer->decode(data_.train.ids().subspan(static_cast<size_t>(block.begin), size)));
 }
 
 int64_t LmLearner::usual_batches() const {
@@ -111,12 +115,16 @@ void LmLearner::measure(ValidationReport& r) {
     return most > 0 && (tokens += block.end - block.begin) > most && block.begin > 0;
   });
   blocks.erase(enough, blocks.end());
-  r.loss = text_loss(model_, store, blocks, how_, 2 * config_.train.batch_tokens);
-  r.perplexity = std::exp(r.loss);
+  measure_blocks(r, blocks);
   // Whatever the pieces: what a byte of the text costs.
   r.bits_per_byte =
       r.loss * static_cast<double>(store.tokens()) / (std::numbers::ln2 * static_cast<double>(store.bytes()));
   write_samples(r);
+}
+
+void LmLearner::measure_blocks(ValidationReport& r, std::span<const data::Block> blocks) const {
+  r.loss = text_loss(model_, *data_.valid, blocks, how_, 2 * config_.train.batch_tokens);
+  r.perplexity = std::exp(r.loss);
 }
 
 // From nothing, as documents begin; the same numbers are drawn each time, so that the texts show what changed.

@@ -20,16 +20,19 @@ struct LmData {
   data::TextStore train;
   std::optional<data::TextStore> valid;
   std::shared_ptr<const text::Tokenizer> tokenizer;
-  std::string identity;  // of the data: must be the same on resume
+  std::string identity;       // of the data: must be the same on resume
+  bool starts_given = false;  // documents begin with an id that is read and not predicted
 };
 
 // Mean over tokens of -log p, each from what stands before it in its block.
 double text_loss(const models::Decoder& model, const data::TextStore& store, std::span<const data::Block> blocks,
                  const TextBatchConfig& how, int64_t batch_tokens);
 
-class LmLearner final : public Learner {
+class LmLearner : public Learner {
  public:
   LmLearner(const TrainConfig& config, const LmData& data);
+  // A model of documents that are no text (pixel_learner.h): its ids are its own.
+  LmLearner(const TrainConfig& config, const LmData& data, const models::ModelConfig& model);
 
   const nn::Parameters& parameters() const override { return model_.parameters; }
   std::string identity() const override { return data_.identity; }
@@ -44,11 +47,17 @@ class LmLearner final : public Learner {
 
   const models::Decoder& model() const { return model_; }
 
- private:
-  void write_samples(ValidationReport& report) const;
+ protected:
+  virtual std::string shown(const data::Block& block) const;  // how it begins, for messages
+  // Loss and perplexity of what these blocks hold.
+  void measure_blocks(ValidationReport& report, std::span<const data::Block> blocks) const;
 
   const TrainConfig config_;
   const LmData& data_;
+
+ private:
+  void write_samples(ValidationReport& report) const;
+
   models::Decoder model_;
   const TextBatchConfig how_;
   std::unique_ptr<data::EpochBlocks> epoch_;

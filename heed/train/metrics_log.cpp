@@ -71,6 +71,7 @@ void MetricsLog::add(const ValidationReport& r) {
             {"seconds", r.seconds}};
   if (r.bleu >= 0) line["bleu"] = r.bleu, line["chrf"] = r.chrf;
   if (r.bits_per_byte >= 0) line["bits_per_byte"] = number(r.bits_per_byte);
+  if (r.bits_per_dim >= 0) line["bits_per_dim"] = number(r.bits_per_dim);
   if (!r.texts.empty()) line["texts"] = r.texts;
   for (const SampleTranslation& s : r.samples) {
     line["samples"].push_back({{"source", s.source}, {"reference", s.reference}, {"translation", s.translation}});

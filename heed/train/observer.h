@@ -25,6 +25,7 @@ struct ValidationReport {
   double loss = 0, perplexity = 0;
   double bleu = -1, chrf = -1;  // -1: not computed
   double bits_per_byte = -1;    // of a language model
+  double bits_per_dim = -1;     // of a model of images: by quantised pixel
   bool best = false;
   double seconds = 0;  // that it took
   std::vector<SampleTranslation> samples;

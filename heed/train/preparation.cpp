@@ -108,6 +108,7 @@ void go_on(TrainConfig& config, const RunPaths& paths, Task& task, const Prepara
 }  // namespace
 
 std::unique_ptr<Task> make_task(const TrainConfig& config) {
+  if (config.task == "pixels") return make_pixel_task();
   return config.task == "lm" ? make_lm_task() : make_translator_task();
 }
 

@@ -13,9 +13,9 @@ class RunChecks : public testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
     // More steps than two halves of a verification, so that only a longer one reaches the next epoch.
-    config_.train.batch_tokens = config_.task == "lm" ? 36 : 60;
-    config_.task == "lm" ? put_content(folder_.file("train.data"), letter_text(160, 1))
-                         : put_content(folder_.file("train.data"), letter_pairs(60, 1));
+    config_.train.batch_tokens = config_.task == "translate" ? 60 : 36;
+    if (config_.task == "lm") put_content(folder_.file("train.data"), letter_text(160, 1));
+    if (config_.task == "translate") put_content(folder_.file("train.data"), letter_pairs(60, 1));
   }
   RunResult run(const RunOptions& options) {
     listener_ = {};
@@ -29,13 +29,15 @@ class RunChecks : public testing::TestWithParam<const char*> {
     return false;
   }
 
-  std::string store(const char* name) const { return name + std::string(config_.task == "lm" ? ".ids" : ".pairs"); }
+  std::string store(const char* name) const {
+    return name + std::string(config_.task == "translate" ? ".pairs" : ".ids");
+  }
 
   TemporaryFolder folder_;
   TrainConfig config_ = tiny_run(GetParam(), folder_);
   Listener listener_;
 };
-INSTANTIATE_TEST_SUITE_P(Tasks, RunChecks, testing::Values("translate", "lm"),
+INSTANTIATE_TEST_SUITE_P(Tasks, RunChecks, testing::Values("translate", "lm", "pixels"),
                          [](const auto& task) { return std::string(task.param); });
 
 TEST_P(RunChecks, ADamagedStoreIsRefusedAndCanBeMadeAgain) {

@@ -38,8 +38,8 @@ bool may_change(const std::string& key, const TrainConfig& config) {
 }
 
 // What heed writes into a model directory, besides tokenizers, train.toml and the folder "training".
-constexpr const char* kFiles[] = {"config.json", "generation_config.json", "model.safetensors", "metrics.jsonl",
-                                  "curves.svg"};
+constexpr const char* kFiles[] = {
+    "config.json", "generation_config.json", "model.safetensors", "metrics.jsonl", "curves.svg", "samples.png"};
 constexpr const char *kLock = "lock", *kStaging = "staged", *kPrepared = "prepared";
 
 // Of an AtomicFile that was killed.
@@ -86,15 +86,17 @@ bool is_model(const fs::path& model) {
 template <class Config>
 auto data_files(Config& config) {
   auto& d = config.data;
-  return std::array{&d.src, &d.tgt, &d.tsv, &d.valid_src, &d.valid_tgt, &d.valid_tsv, &d.text, &d.valid_text};
+  return std::array{&d.src,  &d.tgt,        &d.tsv,    &d.valid_src, &d.valid_tgt,    &d.valid_tsv,
+                    &d.text, &d.valid_text, &d.images, &d.labels,    &d.valid_images, &d.valid_labels};
 }
 
-// With those that lie in the folders of text; sentences come from files alone.
+// With those that lie in the folders of text and of images; sentences come from files alone.
 std::vector<std::string> all_files(const TrainConfig& config) {
   std::vector<std::string> all;
   for (const auto* files : data_files(config)) {
-    const bool text = files == &config.data.text || files == &config.data.valid_text;
-    const std::vector<std::string> under = text ? data::files_under(*files) : *files;
+    const TrainConfig::Data& d = config.data;
+    const bool folders = files == &d.text || files == &d.valid_text || files == &d.images || files == &d.valid_images;
+    const std::vector<std::string> under = folders ? data::files_under(*files) : *files;
     all.insert(all.end(), under.begin(), under.end());
   }
   return all;

@@ -29,7 +29,7 @@ class RunTest : public testing::TestWithParam<const char*> {
   TrainConfig config_ = tiny_run(GetParam(), folder_);
   Listener listener_;
 };
-INSTANTIATE_TEST_SUITE_P(Tasks, RunTest, testing::Values("translate", "lm"),
+INSTANTIATE_TEST_SUITE_P(Tasks, RunTest, testing::Values("translate", "lm", "pixels"),
                          [](const auto& task) { return std::string(task.param); });
 
 TEST_P(RunTest, ItsConfigStartsTheSameRunAgain) {

@@ -30,6 +30,7 @@ class Task {
 };
 std::unique_ptr<Task> make_translator_task();
 std::unique_ptr<Task> make_lm_task();
+std::unique_ptr<Task> make_pixel_task();
 std::unique_ptr<Task> make_task(const TrainConfig& config);
 
 // With the ids as they were written: others would be trained on without a word.

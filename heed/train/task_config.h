@@ -20,6 +20,7 @@ struct TaskConfig {
 };
 const TaskConfig& translator_task_config();
 const TaskConfig& lm_task_config();
+const TaskConfig& pixel_task_config();
 
 void check_task(const TrainConfig& config);  // as the task of the config does
 

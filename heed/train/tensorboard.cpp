@@ -120,6 +120,7 @@ void EventLog::add(const ValidationReport& r) {
   std::vector<Scalar> scalars = {{"valid/loss", r.loss}, {"valid/perplexity", r.perplexity}};
   if (r.bleu >= 0) scalars.insert(scalars.end(), {{"valid/bleu", r.bleu}, {"valid/chrf", r.chrf}});
   if (r.bits_per_byte >= 0) scalars.push_back({"valid/bits_per_byte", r.bits_per_byte});
+  if (r.bits_per_dim >= 0) scalars.push_back({"valid/bits_per_dim", r.bits_per_dim});
   write(scalars_event(seconds_since_1970(), r.step, scalars));
 }
 

@@ -13,6 +13,7 @@
 
 #include "heed/base/random.h"
 #include "heed/base/threads.h"
+#include "heed/data/test_images.h"
 #include "heed/data/test_tokenizer.h"
 #include "heed/io/test_files.h"
 #include "heed/train/trainer.h"
@@ -62,8 +63,8 @@ inline std::string letter_text(int64_t words, uint64_t seed) {
   return text;
 }
 
-inline TrainConfig tiny_lm_config() {
-  TrainConfig c = default_config("lm");
+inline TrainConfig tiny_lm_config(const char* task = "lm") {
+  TrainConfig c = default_config(task);
   c.text.tokenizer = "char";
   c.model.preset = "tiny";
   c.model.layers = 1, c.model.d_model = 16, c.model.heads = 2, c.model.context = 12, c.model.dropout = 0.1;
@@ -75,14 +76,27 @@ inline TrainConfig tiny_lm_config() {
   return c;
 }
 
-// A small run of either task, from files in a folder.
+// Patterns of 4 x 4 pixels and their labels, in the files that a config names.
+inline void put_images(const std::string& images, const std::string& labels, int64_t count) {
+  put_content(images, data::idx_images(data::patterns(count, 4)));
+  put_content(labels, data::idx_labels(data::pattern_labels(count)));
+}
+
+// A small run of any task, from files in a folder.
 inline TrainConfig tiny_run(const std::string& task, const TemporaryFolder& folder) {
-  TrainConfig c = task == "lm" ? tiny_lm_config() : tiny_config();
+  TrainConfig c = task == "translate" ? tiny_config() : tiny_lm_config(task.c_str());
   const std::string train = folder.file("train.data"), valid = folder.file("valid.data");
+  const std::string train_labels = folder.file("train.labels"), valid_labels = folder.file("valid.labels");
   if (task == "lm") {
     c.data.text = {train}, c.data.valid_text = {valid};
     put_content(train, letter_text(120, 1));
     put_content(valid, letter_text(20, 2));
+  } else if (task == "pixels") {
+    c.data.images = {train}, c.data.valid_images = {valid};
+    c.data.labels = {train_labels}, c.data.valid_labels = {valid_labels};
+    c.data.levels = 4, c.valid.samples = 3;
+    put_images(train, train_labels, 30);
+    put_images(valid, valid_labels, 6);
   } else {
     c.text.tokenizer = "byte";
     c.data.tsv = {train}, c.data.valid_tsv = {valid};

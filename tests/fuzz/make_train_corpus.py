@@ -20,6 +20,8 @@ CONFIG = {
     "right_text": "save.out = \"\"\"a\n\\u00e9 \\\\ \\\" '''\"\"\"\ndata.src = ['한국어', \"\\t\\u0001\", '']\n",
     "right_limits": "train.clip = 1e9\ntrain.eps = 1e-30\ntrain.seed = 9000000000000000\nmodel.dropout = -1\n",
     "right_lm": "task = 'lm'\n[data]\ntext = ['a', 'b']\n[model]\nbias = false\ncontext = 64\n[save]\nout = 'm'\n",
+    "right_pixels": "task = 'pixels'\n[data]\nimages = 'a'\nlabels = ['l']\nclasses = ['coat', '가방']\nlevels = 8\nsize = 14\n",
+    "broken_levels": "task = 'pixels'\ndata.levels = 257\n",
     "broken_task": "task = 'ml'\n",
     "broken_task_table": "[task]\nlm = 1\n",
     "broken_other_task": "task = 'lm'\nmodel.encoder_layers = 3\n",
