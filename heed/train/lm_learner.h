@@ -1,4 +1,4 @@
-// Learning to go on with a text: a decoder and documents.
+// Learning to go on with a text: a decoder and documents, or conversations, of which it learns the answers.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,13 @@ struct LmData {
   std::optional<data::TextStore> valid;
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::string identity;  // of the data: must be the same on resume
+  // Of conversations.
+  bool chat = false;
+  int32_t start = -1;  // the id that they all begin with; -1: as the model's texts do
 };
+
+// Ids of a store that are predicted: all, but for those of conversations that are no answers.
+int64_t predicted(std::span<const int32_t> ids);
 
 // Mean over tokens of -log p, each from what stands before it in its block.
 double text_loss(const models::Decoder& model, const data::TextStore& store, std::span<const data::Block> blocks,
@@ -46,6 +52,7 @@ class LmLearner final : public Learner {
 
  private:
   void write_samples(ValidationReport& report) const;
+  std::vector<int32_t> first_question(const data::TextStore& store, int64_t conversation) const;
 
   const TrainConfig config_;
   const LmData& data_;

@@ -112,14 +112,16 @@ bool is_model(const fs::path& model) {
 template <class Config>
 auto data_files(Config& config) {
   auto& d = config.data;
-  return std::array{&d.src, &d.tgt, &d.tsv, &d.valid_src, &d.valid_tgt, &d.valid_tsv, &d.text, &d.valid_text};
+  return std::array{&d.src,       &d.tgt,  &d.tsv,        &d.valid_src, &d.valid_tgt,
+                    &d.valid_tsv, &d.text, &d.valid_text, &d.chat,      &d.valid_chat};
 }
 
-// With those that lie in the folders of text; sentences come from files alone.
+// With those that lie in the folders of text and conversations; sentences come from files alone.
 std::vector<std::string> all_files(const TrainConfig& config) {
   std::vector<std::string> all;
   for (const auto* files : data_files(config)) {
-    const bool text = files == &config.data.text || files == &config.data.valid_text;
+    const TrainConfig::Data& d = config.data;
+    const bool text = files == &d.text || files == &d.valid_text || files == &d.chat || files == &d.valid_chat;
     const std::vector<std::string> under = text ? data::files_under(*files) : *files;
     all.insert(all.end(), under.begin(), under.end());
   }
