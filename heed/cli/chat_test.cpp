@@ -51,7 +51,7 @@ TEST_F(ChatProgram, LearnsFromConversationsAndTalks) {
   const Outcome answers = talk("ping\npang\n\nnot reached\n", {});
   EXPECT_EQ(answers.status, 0) << answers.err;
   EXPECT_EQ(answers.out, "퐁 pong\npeng\n");
-  EXPECT_EQ(answers.err, "each line is answered; an empty one ends\n");
+  EXPECT_EQ(answers.err, "heed: each line is answered; an empty one ends\n");
   EXPECT_EQ(talk("", {"--prompt", "ping", "--quiet"}).out, "퐁 pong\n");
   const Outcome as_json = talk("ping\npang\n", {"--json", "--quiet", "--system", "Be brief."});
   const std::vector<std::string> lines = lines_of(as_json.out);

@@ -22,7 +22,7 @@ models::Decoder small_model(int64_t context) {
 std::shared_ptr<const text::ChatTemplate> short_template() {
   return std::make_shared<const text::ChatTemplate>(
       "{% for m in messages %}{{ m.role[0] ~ ':' ~ m.content ~ ';\n' }}{% endfor %}{{ 'a:' if add_generation_prompt }}",
-      ValueDict{}, "T");
+      text::ValueDict{}, "T");
 }
 
 TEST(Chat, EveryPromptGoesOnFromTheAnswerBefore) {

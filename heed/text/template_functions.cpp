@@ -21,11 +21,16 @@ const Value& need(const TemplateWork& work, const Arguments& arguments, size_t p
   return *found;
 }
 
-// The first character, and the rest.
 std::string_view first_character(std::string_view text) {
   size_t end = std::min<size_t>(1, text.size());
   while (end < text.size() && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80) ++end;
   return text.substr(0, end);
+}
+
+Value attribute_of(const Value& value, const std::string& name) {
+  const Value::Dict* dict = value.as_dict();
+  const Value* found = dict ? dict->find(name) : nullptr;
+  return found ? *found : Value::undefined(name);
 }
 
 // --- Texts ---
@@ -131,9 +136,8 @@ std::string joined(TemplateWork& work, const Value& items, const std::string& se
   for (const Value& item : work.items_of(items)) {
     if (!first) out += separator;
     first = false;
-    const Value::Dict* dict = attribute ? item.as_dict() : nullptr;
-    const Value* named = dict ? dict->find(work.need_text(*attribute, "'attribute'")) : nullptr;
-    const std::string text = attribute ? (named ? work.written(*named) : "") : work.written(item);
+    const std::string text =
+        work.written(attribute ? attribute_of(item, work.need_text(*attribute, "'attribute'")) : item);
     work.pay(text.size() + separator.size());
     out += text;
   }
@@ -224,9 +228,7 @@ Value select_by(TemplateWork& work, const Value& value, const Arguments& argumen
   if (arguments.values.size() > 2) rest.values.assign(arguments.values.begin() + 2, arguments.values.end());
   ValueList kept;
   for (const Value& item : work.items_of(value)) {
-    const Value::Dict* dict = item.as_dict();
-    const Value* found = dict ? dict->find(attribute) : nullptr;
-    const Value looked = found ? *found : Value::undefined(attribute);
+    const Value looked = attribute_of(item, attribute);
     if ((named ? call_template_test(work, test, looked, rest) : looked.truth()) == wanted) kept.push_back(item);
   }
   return work.list(std::move(kept));
@@ -236,11 +238,7 @@ Value attributes(TemplateWork& work, const Value& value, const Arguments& argume
     work.wrong("'map' without attribute=, which heed does not do");
   const std::string& attribute = work.need_text(arguments.values[0], "'attribute'");
   ValueList all;
-  for (const Value& item : work.items_of(value)) {
-    const Value::Dict* dict = item.as_dict();
-    const Value* found = dict ? dict->find(attribute) : nullptr;
-    all.push_back(found ? *found : Value::undefined(attribute));
-  }
+  for (const Value& item : work.items_of(value)) all.push_back(attribute_of(item, attribute));
   return work.list(std::move(all));
 }
 

@@ -49,10 +49,7 @@ class Lexer {
   }
 
  private:
-  [[noreturn]] void wrong(size_t at, const std::string& what) {
-    const Place place = place_of(at);
-    fail_file("[template] {}:{}:{}: {}", label_, place.line, place.column, what);
-  }
+  [[noreturn]] void wrong(size_t at, const std::string& what) { fail_template(label_, place_of(at), what); }
 
   // Offsets come in order, but for those of errors.
   Place place_of(size_t at) {

@@ -14,10 +14,6 @@ constexpr int kDeepest = 100;  // expressions in expressions, blocks in blocks: 
 
 }  // namespace
 
-void TemplateReader::wrong(Place place, const std::string& what) const {
-  fail_file("[template] {}:{}:{}: {}", label_, place.line, place.column, what);
-}
-
 void TemplateReader::unexpected(const std::string& expected) const {
   const TemplateToken& t = now();
   std::string found = in_quotes(t.text);

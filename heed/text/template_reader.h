@@ -33,7 +33,7 @@ class TemplateReader {
   bool take_sign(std::string_view sign) { return take(Kind::kSign, sign); }
   bool take_word(std::string_view word) { return take(Kind::kName, word); }
 
-  [[noreturn]] void wrong(Place place, const std::string& what) const;
+  [[noreturn]] void wrong(Place place, const std::string& what) const { fail_template(label_, place, what); }
   [[noreturn]] void unexpected(const std::string& expected) const;
   void need_sign(const char* sign);
   void need_word(const char* word);

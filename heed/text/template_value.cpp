@@ -69,7 +69,7 @@ double number_of(const Value& value) {
   return std::get<double>(value.data);
 }
 
-void TemplateWork::wrong(const std::string& what) const {
+void fail_template(const std::string& label, Place at, const std::string& what) {
   fail_file("[template] {}:{}:{}: {}", label, at.line, at.column, printable(what, 300));
 }
 

@@ -62,6 +62,9 @@ struct Place {
   int32_t line = 1, column = 1;
 };
 
+[[noreturn]] void fail_template(const std::string& label, Place at,
+                                const std::string& what);  // "[template] NAME:3:7: what"
+
 // One rendering under way: how much it may still do, and where it is. A stranger's template must neither hang nor fill the
 // memory, so every value that it makes is paid for.
 struct TemplateWork {
@@ -69,7 +72,7 @@ struct TemplateWork {
   int64_t steps_left, bytes_left;
   Place at = {};
 
-  [[noreturn]] void wrong(const std::string& what) const;  // "[template] NAME:3:7: what"
+  [[noreturn]] void wrong(const std::string& what) const { fail_template(label, at, what); }
   void step(int64_t n = 1);
   void pay(size_t bytes);
 

@@ -150,6 +150,7 @@ void LmLearner::write_samples(ValidationReport& r) const {
   how.settings.window = true;
   std::vector<tasks::Prompt> prompts = {{}};
   if (data_.chat) {
+    if (data_.end.id >= 0) how.ends = {data_.end.id};
     prompts.clear();
     for (int64_t i = 0; i < std::min(config_.valid.samples, data_.valid->documents()); ++i)
       prompts.push_back({.text = "", .ids = first_question(*data_.valid, i), .by_ids = true});
@@ -159,9 +160,9 @@ void LmLearner::write_samples(ValidationReport& r) const {
   const std::vector<tasks::Generated> all = tasks::generate_all({model_, data_.tokenizer.get()}, how, prompts);
   for (size_t i = 0; i < all.size(); ++i) {
     for (const tasks::GeneratedText& text : all[i].texts) {
-      std::vector<int32_t> both = prompts[i].ids;
-      both.insert(both.end(), text.written.ids.begin(), text.written.ids.end());
-      r.texts.push_back(data_.chat ? data_.tokenizer->decode(both) : text.text);
+      const std::string answer = data_.chat ? data_.tokenizer->decode(text.written.ids) : text.text;
+      const size_t end = data_.end.text.empty() ? answer.npos : answer.find(data_.end.text);
+      r.texts.push_back(data_.tokenizer->decode(prompts[i].ids) + answer.substr(0, end));
     }
   }
 }

@@ -8,6 +8,7 @@
 #include "heed/data/blocks.h"
 #include "heed/data/text_store.h"
 #include "heed/models/decoder.h"
+#include "heed/text/chat_ids.h"
 #include "heed/text/tokenizer.h"
 #include "heed/train/config.h"
 #include "heed/train/learner.h"
@@ -24,6 +25,7 @@ struct LmData {
   // Of conversations.
   bool chat = false;
   int32_t start = -1;  // the id that they all begin with; -1: as the model's texts do
+  text::ChatEnd end;   // of an answer
 };
 
 // Ids of a store that are predicted: all, but for those of conversations that are no answers.

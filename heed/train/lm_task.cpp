@@ -72,7 +72,11 @@ class LmTask final : public Task {
     data_.identity = fmt::format("{:016x}", data_.train.fingerprint());
     if (has_valid(config)) data_.valid = open_whole<data::TextStore>(paths, "valid.ids");
     data_.chat = is_chat(config);
-    if (data_.chat) data_.start = text::chat_start(*data_.tokenizer, *text::load_chat_template(paths.model));
+    if (!data_.chat) return;
+    const auto chat = text::load_chat_template(paths.model);
+    if (!chat) fail_file("[train] '{}' has no chat template any more", paths.model);
+    data_.start = text::chat_start(*data_.tokenizer, *chat);
+    data_.end = text::chat_end(*data_.tokenizer, *chat);
   }
 
   std::unique_ptr<Learner> learner(const TrainConfig& config) const override {
