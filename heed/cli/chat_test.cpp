@@ -19,13 +19,10 @@ class ChatProgram : public Program {
     }
     return file("talk.jsonl", lines);
   }
-  Outcome train(const std::string& lines, std::vector<std::string> more = {}) {
-    std::vector<std::string> words = {"train",       "lm",  "--chat",         lines, "--out",           model_,
-                                      "--layers",    "1",   "--d-model",      "32",  "--heads",         "2",
-                                      "--context",   "96",  "--batch-tokens", "512", "--preset",        "tiny",
-                                      "--max-steps", "150", "--dropout",      "0",   "--learning-rate", "0.01"};
-    words.insert(words.end(), more.begin(), more.end());
-    return run(words);
+  Outcome train(const std::string& lines, const std::string& steps) {
+    return run({"train",     "lm", "--chat",          lines,  "--out",          model_, "--preset",    "tiny",
+                "--layers",  "1",  "--d-model",       "32",   "--heads",        "2",    "--context",   "96",
+                "--dropout", "0",  "--learning-rate", "0.01", "--batch-tokens", "512",  "--max-steps", steps});
   }
   Outcome talk(const std::string& input, std::vector<std::string> more) {
     more.insert(more.begin(), {"generate", model_, "--chat", "--temperature", "0", "--max-tokens", "20"});
@@ -40,7 +37,7 @@ class ChatProgram : public Program {
 };
 
 TEST_F(ChatProgram, LearnsFromConversationsAndTalks) {
-  const Outcome trained = train(talks());
+  const Outcome trained = train(talks(), "150");
   ASSERT_EQ(trained.status, 0) << trained.err;
   const json settings = json::parse(read_all(model_ + "/tokenizer_config.json"));
   EXPECT_EQ(settings["eos_token"], "<|im_end|>");
@@ -62,7 +59,7 @@ TEST_F(ChatProgram, LearnsFromConversationsAndTalks) {
 }
 
 TEST_F(ChatProgram, TheContextIsRefusedOrForgotten) {
-  ASSERT_EQ(train(talks(), {"--max-steps", "5"}).status, 0);
+  ASSERT_EQ(train(talks(), "5").status, 0);
   std::string lines;
   for (int i = 0; i < 20; ++i) lines += "ping pang ping\n";
   const Outcome refused = talk(lines, {"--quiet"});
@@ -96,7 +93,7 @@ TEST_F(ChatProgram, WrongRequests) {
 }
 
 TEST_F(ChatProgram, AModelWithoutATemplateIsToldAndABrokenOneIsRefused) {
-  ASSERT_EQ(train(talks(), {"--max-steps", "5"}).status, 0);
+  ASSERT_EQ(train(talks(), "5").status, 0);
   json settings = json::parse(read_all(model_ + "/tokenizer_config.json"));
   settings.erase("chat_template");
   std::ofstream(model_ + "/tokenizer_config.json") << settings.dump();

@@ -105,7 +105,7 @@ TEST_F(ChatStore, BadLinesAreRefusedWhereThatIsAskedFor) {
   const std::string file = folder_.file("a.jsonl");
   EXPECT_EQ(refusal("{\"prompt\":\"a\",\"completion\":\"b\"}\n{\"x\"}"),
             "[corpus] " + file + ":2: no JSON: wrong at byte 5");
-  EXPECT_EQ(refusal(system), "[corpus] " + file + ":1: refused by the template: [template] T:1:73: no system");
+  EXPECT_EQ(refusal(system), "[corpus] " + file + ":1: refused by the template: [template] T:1:69: no system");
   BadChatLines bad(BadLines::kSkip);
   build(system + "\n{\"prompt\":\"a\",\"completion\":\"b\"}\n", bad, chat, -1);
   EXPECT_EQ(bad.text(), "1 refused by the template (" + file + ":1)");

@@ -77,7 +77,7 @@ TEST(Chat, BeyondTheContextItIsRefusedOrForgets) {
   } catch (const FileError& error) {
     EXPECT_EQ(
         std::string(error.what()),
-        "[chat] the conversation has 44 tokens: the context of the model is 40 (--window forgets the oldest turns)");
+        "[chat] the conversation has 49 tokens: the context of the model is 40 (--window forgets the oldest turns)");
   }
   config.settings.window = true;
   Chat forgets({model, tokenizer.get()}, short_template(), "S");

@@ -42,7 +42,7 @@ class LmChatTest : public testing::Test {
     TrainConfig config = tiny_lm_config();
     config.model.positions = "rotary", config.model.context = 100;
     resolve_config(config, 0);
-    return {model_config(config, 0, tokenizer_->size()), 3};
+    return models::Decoder(model_config(config, 0, tokenizer_->size()), 3);
   }
 
   const TemporaryFolder folder_;
@@ -143,12 +143,12 @@ TEST_F(LmChatRun, LearnsToAnswerAndResumes) {
   for (int i = 0; i < 60; ++i) lines += line_of(i % 2 ? "ping" : "pang", i % 2 ? "pong" : "peng");
   put_content(folder_.file("talk.jsonl"), lines);
   config_.text.tokenizer = "bpe";
-  config_.train.max_steps = 120, config_.valid.every = 60, config_.model.dropout = 0,
+  config_.train.max_steps = 400, config_.valid.every = 200, config_.model.dropout = 0,
   config_.train.learning_rate = 0.01;
   run({.verify_resume = true});
-  EXPECT_LT(listener_.validations.back().loss, 0.3);
+  EXPECT_LT(listener_.validations.back().loss, 0.1);  // without a look at the question it would be ln 2 over two tokens
   EXPECT_NE(told().find("resume verified"), std::string::npos);
-  EXPECT_NE(listener_.validations.back().texts.at(0).find("p"), std::string::npos);
+  EXPECT_EQ(listener_.validations.back().texts.at(0), "user\npang\nassistant\npeng");
 }
 
 TEST_F(LmChatRun, ATunedModelKeepsItsTemplateAndOneWithoutGetsTheDefault) {
