@@ -143,8 +143,9 @@ TEST_F(LmChatRun, LearnsToAnswerAndResumes) {
   for (int i = 0; i < 60; ++i) lines += line_of(i % 2 ? "ping" : "pang", i % 2 ? "pong" : "peng");
   put_content(folder_.file("talk.jsonl"), lines);
   config_.text.tokenizer = "bpe";
-  config_.train.max_steps = 400, config_.valid.every = 200, config_.model.dropout = 0,
-  config_.train.learning_rate = 0.01;
+  config_.model.d_model = 32, config_.model.dropout = 0;
+  config_.train.max_steps = 300, config_.valid.every = 150, config_.train.learning_rate = 0.003;
+  config_.train.batch_tokens = 512;
   run({.verify_resume = true});
   EXPECT_LT(listener_.validations.back().loss, 0.1);  // without a look at the question it would be ln 2 over two tokens
   EXPECT_NE(told().find("resume verified"), std::string::npos);
