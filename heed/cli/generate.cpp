@@ -11,7 +11,7 @@
 #include "heed/cli/generate_images.h"
 #include "heed/cli/text_lines.h"
 #include "heed/models/directory.h"
-#include "heed/tasks/generator.h"
+#include "heed/tasks/chat.h"
 
 namespace heed::cli {
 namespace {
@@ -19,12 +19,13 @@ namespace {
 using nlohmann::json;
 
 struct Options {
-  std::string model, prompt, input, output;
+  std::string model, prompt, input, output, system;
   std::vector<std::string> ban, bias, stop;
   int64_t max_tokens = 128, top_k = 0, samples = 1, beam = 1, logprobs = 0, batch_tokens = 16384;
   double temperature = 0.8, top_p = 0.95, min_p = 0, repetition_penalty = 1, presence_penalty = 0,
          frequency_penalty = 0;
-  bool has_prompt = false, interactive = false, window = false, ids = false;
+  bool has_prompt = false, interactive = false, chat = false, window = false, ids = false;
+  bool one_by_one() const { return interactive || chat; }
 };
 
 // Flags that say nothing together.
@@ -33,13 +34,22 @@ void check_together(const CLI::App* app) {
   for (const char* flag : {"--prompt", "--input", "--output", "--samples", "--beam", "--logprobs", "--ids"}) {
     if (has(flag) && has("--interactive")) fail("[generate] {} with --interactive: expected one of them", flag);
   }
+  for (const char* flag : {"--interactive", "--samples", "--beam", "--logprobs", "--ids"}) {
+    if (has(flag) && has("--chat")) fail("[generate] {} with --chat: expected one of them", flag);
+  }
+  if (has("--system") && !has("--chat")) fail("[generate] --system without --chat: expected both");
   if (has("--prompt") && has("--input")) fail("[generate] both --prompt and --input: expected one of them");
   for (const char* flag : {"--temperature", "--top-k", "--top-p", "--min-p", "--samples"}) {
     if (has(flag) && has("--beam")) fail("[generate] {} with --beam: a search does not draw", flag);
   }
   if (has("--logprobs") && has("--beam")) fail("[generate] --logprobs with --beam: expected one of them");
-  if (has("--prompt") || has("--input") || has("--interactive") || !::isatty(0)) return;
-  fail("[generate] no prompt: expected --prompt TEXT, --interactive, or lines on standard input, each a prompt");
+  for (const char* flag : {"--prompt", "--input", "--interactive", "--chat"}) {
+    if (has(flag)) return;
+  }
+  if (::isatty(0))
+    fail(
+        "[generate] no prompt: expected --prompt TEXT, --interactive, --chat, or lines on standard input, each a "
+        "prompt");
 }
 
 // A flag is at fault, not a file.
@@ -150,10 +160,20 @@ std::string to_text(const tasks::Generated& g, const Options& o, const text::Tok
   return out;
 }
 
-// Prompts by the way in which they come.
+// The model's own template, or heed's where it has none.
+std::shared_ptr<const text::ChatTemplate> chat_template(const std::string& model, const Common& common) {
+  text::NamedFiles files = text::single_tokenizer_files(model);
+  if (auto own = text::read_chat_template(files, model)) return own;
+  message(common, fmt::format("'{}' has no chat template: heed's own is used, its marks as plain text", model));
+  text::add_default_chat_template(files, model, false);
+  return text::read_chat_template(files, model);
+}
+
+// Prompts by the way in which they come; of a conversation, its turns.
 class Prompts {
  public:
-  Prompts(const Options& o, int64_t vocabulary) : o_(o), vocabulary_(vocabulary) {
+  Prompts(const Options& o, const tasks::GenerateConfig& config, tasks::Chat* chat, int64_t vocabulary)
+      : o_(o), config_(config), chat_(chat), vocabulary_(vocabulary) {
     if (!o.has_prompt) lines_.emplace(o.input);
   }
 
@@ -164,12 +184,12 @@ class Prompts {
       set(prompt, o_.prompt, "--prompt");
       return decode::Input::kReady;
     }
-    if (o_.interactive && !wait) return decode::Input::kNotYet;  // one after the other
-    if (o_.interactive && ::isatty(1)) print("> ");
+    if (o_.one_by_one() && !wait) return decode::Input::kNotYet;
+    if (o_.one_by_one() && ::isatty(1)) print("> ");
     std::string line;
     const decode::Input input = lines_->next(line, wait);
     if (input != decode::Input::kReady) return input;
-    if (o_.interactive && line.empty()) return decode::Input::kEnd;
+    if (o_.one_by_one() && line.empty()) return decode::Input::kEnd;
     set(prompt, line, lines_->place());
     return input;
   }
@@ -178,7 +198,9 @@ class Prompts {
  private:
   void set(tasks::Prompt& prompt, const std::string& typed, const std::string& where) const {
     prompt.by_ids = o_.ids;
-    if (!o_.ids) {
+    if (chat_) {
+      prompt = chat_->ask(typed, config_);
+    } else if (!o_.ids) {
       prompt.text = typed;
     } else {
       prompt.ids = lines_ ? parse_ids("[generate] " + where, typed, vocabulary_) : flag_ids(where, typed, vocabulary_);
@@ -186,6 +208,8 @@ class Prompts {
   }
 
   const Options& o_;
+  const tasks::GenerateConfig& config_;
+  tasks::Chat* chat_;
   int64_t vocabulary_;
   std::optional<TextLines> lines_;
   bool asked_ = false;
@@ -195,18 +219,22 @@ void run(const Options& o, const Common& common) {
   const tasks::Generator generator = o.ids ? tasks::Generator{models::load_decoder(o.model, {.as_stored = true}), {}}
                                            : tasks::Generator::open(o.model);
   const int64_t vocabulary = generator.model.config.vocabulary;
-  const tasks::GenerateConfig config = config_of(o, common, vocabulary);
-  Prompts prompts(o, vocabulary);
+  tasks::GenerateConfig config = config_of(o, common, vocabulary);
+  std::optional<tasks::Chat> chat;
+  if (o.chat) chat.emplace(generator, chat_template(o.model, common), o.system).prepare(config);
+  Prompts prompts(o, config, chat ? &*chat : nullptr, vocabulary);
   TextOutput out(o.output, o.input);
-  const bool streams = (o.has_prompt || o.interactive) && o.samples == 1 && o.beam == 1 && o.logprobs == 0 && !o.ids &&
+  const bool streams = (o.has_prompt || o.one_by_one()) && o.samples == 1 && o.beam == 1 && o.logprobs == 0 && !o.ids &&
                        !common.json && o.output.empty();
   if (o.interactive) message(common, "each line is a prompt; an empty one ends");
+  if (o.chat && !o.has_prompt) message(common, "each line is answered; an empty one ends");
   int64_t without_number = 0, full = 0;
   const auto give = [&](const tasks::Generated& g) {
     for (const tasks::GeneratedText& t : g.texts) {
       without_number += t.written.reason == decode::StopReason::kNoNumber;
       full += t.written.reason == decode::StopReason::kContext;
     }
+    if (chat) chat->answered(g.texts[0].text);
     if (common.json) return out.write(dumped(to_json(g, o, generator.tokenizer.get())) + "\n");
     out.write(streams ? "\n" : to_text(g, o, generator.tokenizer.get()));
   };
@@ -216,6 +244,8 @@ void run(const Options& o, const Common& common) {
   generate_text(
       generator, config, [&](tasks::Prompt& prompt, bool wait) { return prompts.next(prompt, wait); }, give, on_text);
   out.finish();
+  if (chat && chat->forgotten() > 0)
+    message(common, fmt::format("the context was full: the {} oldest messages were forgotten", chat->forgotten()));
   if (const std::string bad = prompts.not_text(); !bad.empty()) message(common, bad + ": read as far as they are");
   if (without_number > 0) {
     throw Failure(fmt::format("[generate] {} text{} broke off: the model's numbers overflow", without_number,
@@ -252,6 +282,7 @@ void add_settings(CLI::App* app, Options& o) {
 void add_generate(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "generate", "go on with a text, as a language model would, or draw images",
                               "heed generate MODEL --prompt \"Once upon a time\" --temperature 0.7\n"
+                              "  heed generate MODEL --chat --system \"Be brief.\"\n"
                               "  heed generate MODEL --json < prompts.txt\n"
                               "  heed generate MODEL --images 16 --out grid.png");
   const auto o = std::make_shared<Options>();
@@ -260,9 +291,13 @@ void add_generate(CLI::App& parent, const Common& common) {
   add_text(app, "--prompt", o->prompt, "what the text starts with; only what is new is written, as it comes", "T");
   add_text(app, "--input", o->input, "a file of prompts, one a line, .gz too; standard input without it", "F");
   add_flag(app, "--interactive", o->interactive, "prompts typed one after the other");
+  add_flag(app, "--chat", o->chat,
+           "a conversation by the model's chat template: each line is answered, an empty one ends");
+  add_text(app, "--system", o->system, "what the model is told before the conversation", "T");
   add_text(app, "--output", o->output, "a file to write; standard output without it", "F");
   add_settings(app, *o);
-  add_flag(app, "--window", o->window, "forget the oldest half where the context is full, instead of ending there");
+  add_flag(app, "--window", o->window,
+           "forget the oldest half, or turns, where the context is full, instead of ending there");
   add_flag(app, "--ids", o->ids, "token ids in and out, only the new ones; no tokenizer is needed");
   add_whole(app, "--batch-tokens", o->batch_tokens, {1, 1 << 24}, "that are worked on together");
   add_image_flags(app, *images);

@@ -4,6 +4,7 @@
 
 #include "heed/base/error.h"
 #include "heed/base/threads.h"
+#include "heed/text/chat_ids.h"
 
 namespace heed::data {
 namespace {
@@ -16,6 +17,8 @@ constexpr int64_t kPiecesAtOnce = 16;
 struct PieceInWork {
   TextPiece piece;
   std::vector<int32_t> ids;
+  size_t bytes = 0;             // of the text that they stand for
+  std::string problem, detail;  // why there are none
 };
 
 bool read_chunk(TextCorpus& corpus, std::vector<PieceInWork>& chunk) {
@@ -28,12 +31,16 @@ bool read_chunk(TextCorpus& corpus, std::vector<PieceInWork>& chunk) {
   return !chunk.empty();
 }
 
-}  // namespace
+// What to do with the pieces of a store: each becomes ids, on any thread; in order, those of a document get an end, and
+// what is no document is told.
+struct Way {
+  std::function<void(PieceInWork&)> encode;
+  int32_t end = -1;  // the id behind a document; -1: none
+  std::function<void(const PieceInWork&)> refuse = {};
+};
 
-TextStoreReport build_text_store(const std::string& path, TextCorpus& corpus, const text::Tokenizer& tokenizer,
-                                 const std::function<void(double share)>& progress) {
-  const text::SpecialIds special = tokenizer.special();
-  if (special.eos < 0) fail("[store] the tokenizer has no id for the end of a document, expected one");
+TextStoreReport build(const std::string& path, TextCorpus& corpus, const Way& way, int32_t unknown,
+                      const std::function<void(double share)>& progress) {
   TextStoreReport report;
   SequenceWriter file(path, kTextSequences);
   uint64_t bytes = 0, of_document = 0;
@@ -42,21 +49,22 @@ TextStoreReport build_text_store(const std::string& path, TextCorpus& corpus, co
     // Lines are many and short, pieces of files few and long.
     const bool long_ones = chunk.size() < 4 * kPiecesAtOnce;
     parallel_for(static_cast<int64_t>(chunk.size()), long_ones ? 1 : kPiecesAtOnce, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        PieceInWork& one = chunk[static_cast<size_t>(i)];
-        one.ids = tokenizer.encode(one.piece.text);
-      }
+      for (int64_t i = begin; i < end; ++i) way.encode(chunk[static_cast<size_t>(i)]);
     });
     for (const PieceInWork& one : chunk) {
+      if (!one.problem.empty()) {
+        way.refuse(one);
+        continue;
+      }
       file.append(one.ids);
-      report.unknown += std::count(one.ids.begin(), one.ids.end(), special.unk);
+      report.unknown += std::count_if(one.ids.begin(), one.ids.end(), [&](int32_t id) { return id_of(id) == unknown; });
       of_document += one.ids.size();
-      bytes += one.piece.text.size();
+      bytes += one.bytes;
       if (!one.piece.ends) continue;
       if (of_document == 0) {
         count_bad_line(report.no_tokens, one.piece.place);
       } else {
-        file.append(std::span(&special.eos, 1));
+        if (way.end >= 0) file.append(std::span(&way.end, 1));
         file.end_sequence();
       }
       of_document = 0;
@@ -65,6 +73,43 @@ TextStoreReport build_text_store(const std::string& path, TextCorpus& corpus, co
   }
   file.finish(bytes);
   return report;
+}
+
+void encode_chat(const ChatFormat& format, PieceInWork& one) {
+  const ChatLine line = read_chat_line(one.piece.text);
+  one.problem = line.problem, one.detail = line.detail;
+  if (!one.problem.empty()) return;
+  try {
+    const text::ChatIds made = text::chat_ids(format.tokenizer, format.chat, line.messages);
+    for (size_t i = 0; i < made.ids.size(); ++i)
+      one.ids.push_back(made.answers[i] ? made.ids[i] : only_read(made.ids[i]));
+    if (format.start >= 0 && !one.ids.empty() && one.ids[0] == only_read(format.start)) one.ids.erase(one.ids.begin());
+    one.bytes = static_cast<size_t>(made.answer_bytes);
+    if (std::none_of(one.ids.begin(), one.ids.end(), [](int32_t id) { return id >= 0; }))
+      one.problem = "without an answer", one.detail = "the template writes none";
+  } catch (const FileError& error) {
+    one.problem = "refused by the template", one.detail = error.what();
+  }
+}
+
+}  // namespace
+
+TextStoreReport build_text_store(const std::string& path, TextCorpus& corpus, const text::Tokenizer& tokenizer,
+                                 const std::function<void(double share)>& progress) {
+  const text::SpecialIds special = tokenizer.special();
+  if (special.eos < 0) fail("[store] the tokenizer has no id for the end of a document, expected one");
+  const auto encode = [&](PieceInWork& one) {
+    one.ids = tokenizer.encode(one.piece.text);
+    one.bytes = one.piece.text.size();
+  };
+  return build(path, corpus, {encode, special.eos}, special.unk, progress);
+}
+
+TextStoreReport build_chat_store(const std::string& path, TextCorpus& corpus, const ChatFormat& format,
+                                 BadChatLines& bad, const std::function<void(double share)>& progress) {
+  const Way way{[&](PieceInWork& one) { encode_chat(format, one); }, -1,
+                [&](const PieceInWork& one) { bad.add(one.piece.place, one.problem, one.detail); }};
+  return build(path, corpus, way, format.tokenizer.special().unk, progress);
 }
 
 }  // namespace heed::data

@@ -37,6 +37,12 @@ class Speaker {
   bool at_start_;
 };
 
+decode::GenerationIds ids_of(const GeneratorView& g, const std::vector<int32_t>& ends) {
+  decode::GenerationIds ids = decode::generation_ids(g.model.config, g.tokenizer ? g.tokenizer->size() : 0);
+  ids.ends.insert(ids.ends.end(), ends.begin(), ends.end());
+  return ids;
+}
+
 class PromptStream {
  public:
   PromptStream(const GeneratorView& generator, const GenerateConfig& config,
@@ -47,8 +53,7 @@ class PromptStream {
         next_(next),
         give_(give),
         on_text_(on_text),
-        generation_(g_.model, decode::generation_ids(g_.model.config, g_.tokenizer ? g_.tokenizer->size() : 0),
-                    config.limits) {
+        generation_(g_.model, ids_of(g_, config.ends), config.limits) {
     config_.check();
     config_.settings.sampling.check_ids(g_.model.config.vocabulary);
   }
@@ -90,7 +95,7 @@ class PromptStream {
 
   std::vector<int32_t> prompt_ids(const Prompt& prompt) const {
     if (prompt.by_ids && !config_.stops.empty()) fail("[generate] stop strings with ids: ids are no text");
-    std::vector<int32_t> ids = prompt.by_ids ? prompt.ids : g_.encode(prompt.text);
+    std::vector<int32_t> ids = prompt.by_ids ? prompt.ids : g_.encode(prompt.text, !prompt.as_it_is);
     const models::TokenIds& special = g_.model.config.tokens;
     for (const int32_t start : {special.start, special.eos}) {
       if (ids.empty() && start >= 0) ids.push_back(start);
@@ -185,10 +190,10 @@ Generator Generator::open(const std::string& folder) {
   return {std::move(model), std::move(tokenizer)};
 }
 
-std::vector<int32_t> GeneratorView::encode(std::string_view text) const {
+std::vector<int32_t> GeneratorView::encode(std::string_view text, bool with_start) const {
   if (!tokenizer) fail("[generate] text without a tokenizer: expected ids");
   std::vector<int32_t> ids = tokenizer->encode(text);
-  if (const int32_t bos = tokenizer->special().bos; bos >= 0) ids.insert(ids.begin(), bos);
+  if (const int32_t bos = tokenizer->special().bos; bos >= 0 && with_start) ids.insert(ids.begin(), bos);
   return ids;
 }
 

@@ -28,12 +28,13 @@ struct GeneratorView {
       : model(g.model), tokenizer(g.tokenizer.get()) {}
 
   // What the model reads of a text: behind the token that the tokenizer puts before one.
-  std::vector<int32_t> encode(std::string_view text) const;
+  std::vector<int32_t> encode(std::string_view text, bool with_start = true) const;
 };
 
 struct GenerateConfig {
   decode::GenerationSettings settings = {};
   std::vector<std::string> stops = {};  // the text ends before one of them
+  std::vector<int32_t> ends = {};       // ids that end it, beside the model's own
   int64_t samples = 1;                  // of each prompt
   decode::StreamLimits stream = {.batch_tokens = 16384, .window = 256};
   decode::GenerationLimits limits = {};
@@ -46,6 +47,7 @@ struct Prompt {
   std::string text;
   std::vector<int32_t> ids = {};
   bool by_ids = false;
+  bool as_it_is = false;  // the text has its own start: no token is put before it
 };
 
 struct GeneratedText {

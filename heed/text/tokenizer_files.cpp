@@ -31,6 +31,7 @@ constexpr TokenizerFile kFiles[] = {{"source.spm", File::kPieces, File::kPair},
                                     {kCharFile, File::kPieces, File::kSingle},
                                     {kPixelsFile, File::kPieces, File::kEither},
                                     {"tokenizer_config.json", File::kSettings, File::kEither},
+                                    {"chat_template.jinja", File::kSettings, File::kSingle},
                                     {"special_tokens_map.json", File::kForOthers, File::kSingle}};
 
 std::shared_ptr<const Tokenizer> read_bytes(const NamedFiles& files, const std::string& folder) {
@@ -157,8 +158,10 @@ TokenizerPair load_tokenizers(const std::string& folder) {
   return read_tokenizers(files_in(folder, File::kPair), folder);
 }
 
+NamedFiles single_tokenizer_files(const std::string& folder) { return files_in(folder, File::kSingle); }
+
 std::shared_ptr<const Tokenizer> load_tokenizer(const std::string& folder) {
-  return read_tokenizer(files_in(folder, File::kSingle), folder);
+  return read_tokenizer(single_tokenizer_files(folder), folder);
 }
 
 }  // namespace heed::text

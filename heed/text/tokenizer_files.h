@@ -15,6 +15,8 @@ using NamedFiles = std::vector<std::pair<std::string, std::string>>;  // names a
 // `folder` stands before the names in messages.
 TokenizerPair read_tokenizers(const NamedFiles& files, const std::string& folder);
 std::shared_ptr<const Tokenizer> read_tokenizer(const NamedFiles& files, const std::string& folder);
+// What load_tokenizer() reads.
+NamedFiles single_tokenizer_files(const std::string& folder);
 const std::string* find_file(const NamedFiles& files, std::string_view name);  // null: it is not there
 
 // What tokenizer_config.json says; other settings of it have no effect on the ids.

@@ -18,6 +18,8 @@ const std::vector<std::string>& lm_tokenizer_kind_names();
 struct LmTokenizerConfig {
   LmTokenizerKind kind = LmTokenizerKind::kBpe;
   TokenizerConfig pieces;  // its kind and layout follow from the kind above
+  // For conversations: with heed's chat template, whose marks are ids of their own but for characters and bytes.
+  bool chat = false;
 };
 
 struct TrainedTokenizer {

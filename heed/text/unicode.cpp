@@ -55,6 +55,10 @@ Decoded decode_first(std::string_view text) {
   return {c, lead.length, true};
 }
 
+icu::UnicodeString units_of(std::string_view text) {
+  return icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<int32_t>(text.size())));
+}
+
 // Where the last character of a text begins.
 size_t last_start(std::string_view text) {
   size_t start = text.size() - 1;
@@ -148,9 +152,13 @@ std::string to_nfc(std::string_view text) {
 
 std::string to_lower(std::string_view text) {
   std::string out;
-  icu::UnicodeString::fromUTF8(icu::StringPiece(text.data(), static_cast<int32_t>(text.size())))
-      .toLower(icu::Locale::getRoot())
-      .toUTF8String(out);
+  units_of(text).toLower(icu::Locale::getRoot()).toUTF8String(out);
+  return out;
+}
+
+std::string to_upper(std::string_view text) {
+  std::string out;
+  units_of(text).toUpper(icu::Locale::getRoot()).toUTF8String(out);
   return out;
 }
 

@@ -20,6 +20,7 @@ std::string to_utf8(std::u32string_view text);
 
 std::string to_nfc(std::string_view text);    // accents joined to their letters where Unicode has such a letter
 std::string to_lower(std::string_view text);  // full mapping, with the final sigma; no language of its own
+std::string to_upper(std::string_view text);  // "ß" is "SS"
 
 // What Python's str.split() splits at.
 bool is_blank(char32_t c);

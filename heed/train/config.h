@@ -23,10 +23,11 @@ struct TrainConfig {
     std::string bad_lines = "skip";
     int64_t max_length = 256;  // tokens of a side
     // Of a language model.
-    std::vector<std::string> text, valid_text;
+    std::vector<std::string> text, valid_text, chat, valid_chat;  // conversations instead of text
     std::string documents = "file", valid_split = "end";
-    double valid_share = 0.1;         // of the text, where no files are named to validate with
-    bool pack = true, across = true;  // documents share blocks; and see each other there
+    double valid_share = 0.1;  // of the text, where no files are named to validate with
+    std::optional<bool> pack;  // documents share blocks; nothing: all but conversations do
+    bool across = true;        // and see each other there
     // Of a model of images.
     std::vector<std::string> images, labels, valid_images, valid_labels, classes;
     int64_t size = 0, levels = 16;

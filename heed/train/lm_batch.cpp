@@ -1,6 +1,7 @@
 #include "heed/train/lm_batch.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace heed::train {
 namespace {
@@ -30,8 +31,9 @@ TextBatch text_batch(const data::TextStore& store, std::span<const data::Block> 
     const auto begin = static_cast<size_t>(block.begin), end = static_cast<size_t>(block.end);
     batch.labels.insert(batch.labels.end(), ids.begin() + block.begin, ids.begin() + block.end);
     // The same ids one place later, and the start instead of what stood before a document.
-    batch.tokens.ids.push_back(begin > 0 ? ids[begin - 1] : config.start);
-    batch.tokens.ids.insert(batch.tokens.ids.end(), ids.begin() + block.begin, ids.begin() + block.end - 1);
+    batch.tokens.ids.push_back(begin > 0 ? data::id_of(ids[begin - 1]) : config.start);
+    std::transform(ids.begin() + block.begin, ids.begin() + block.end - 1, std::back_inserter(batch.tokens.ids),
+                   data::id_of);
     const std::span<const uint64_t> borders = borders_in(store, block);
     for (const uint64_t border : borders) batch.tokens.ids[row + border - begin] = config.start;
     size_t from = begin;

@@ -9,7 +9,7 @@
 
 namespace heed::train {
 
-// Each label is predicted from the ids before it in its sequence.
+// Each label is predicted from the ids before it in its sequence; one below 0 is no label.
 struct TextBatch {
   models::TokenBatch tokens;
   std::vector<int32_t> labels;

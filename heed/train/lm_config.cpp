@@ -64,6 +64,8 @@ std::vector<ConfigField> data_fields(TrainConfig::Data& d) {
   return {
       {"data.text", &d.text, "files or folders of text; .gz too"},
       {"data.valid_text", &d.valid_text, "text to validate with"},
+      {"data.chat", &d.chat, "instead of text: conversations, a line of JSON each; the loss is of the answers alone"},
+      {"data.valid_chat", &d.valid_chat, "conversations to validate with"},
       {"data.valid_share", &d.valid_share, "of the text, where none is named to validate with; 0: none", {}, 0, 0.9},
       {"data.valid_split",
        &d.valid_split,
@@ -73,9 +75,13 @@ std::vector<ConfigField> data_fields(TrainConfig::Data& d) {
        &d.documents,
        "what is one document: a file, a line, or a paragraph (blank lines between them)",
        {"file", "line", "paragraph"}},
-      {"data.pack", &d.pack, "documents one after the other, cut in blocks; false: each by itself"},
+      {"data.pack", &d.pack,
+       "documents one after the other, cut in blocks; false, as of conversations: each by itself"},
       {"data.across", &d.across, "in a block, later documents see earlier ones"},
-      {"data.bad_lines", &d.bad_lines, "documents that are not UTF-8: skip or refuse", {"skip", "refuse"}},
+      {"data.bad_lines",
+       &d.bad_lines,
+       "documents that are not UTF-8, conversations that are none: skip or refuse",
+       {"skip", "refuse"}},
   };
 }
 
@@ -139,9 +145,20 @@ std::vector<ConfigField> valid_fields(TrainConfig& c) {
   };
 }
 
+void check_data(const TrainConfig::Data& d) {
+  if (d.text.empty() && d.chat.empty()) {
+    fail("[config] no text to train with: expected data.text (--text F...) or data.chat (--chat F...)");
+  }
+  if (!d.text.empty() && !d.chat.empty()) fail("[config] both data.text and data.chat: expected one of them");
+  if (!d.chat.empty() && !d.valid_text.empty())
+    fail("[config] data.valid_text with data.chat: expected data.valid_chat");
+  if (d.chat.empty() && !d.valid_chat.empty()) fail("[config] data.valid_chat without data.chat: expected both");
+  if (!d.chat.empty() && d.documents != TrainConfig{}.data.documents)
+    fail("[config] data.documents is '{}': with data.chat a line is a conversation", d.documents);
+}
+
 void check(const TrainConfig& config) {
-  const TrainConfig::Data& d = config.data;
-  if (d.text.empty()) fail("[config] no text to train with: expected data.text (--text F...)");
+  check_data(config.data);
   const TrainConfig::Text& t = config.text;
   if (t.normalization != "identity" && t.tokenizer != "sentencepiece" && t.tokenizer != "unigram") {
     fail("[config] text.normalization is '{}': the {} tokenizer takes text as it is, expected identity",
@@ -213,6 +230,8 @@ std::string resolve(TrainConfig& c, int64_t bytes, const Machine& machine) {
   }
   const Preset& p = preset_named(c.model.preset);
   resolve_model(c.model, p);
+  // A batch is ragged: conversations that stay whole and see nothing of each other cost nothing.
+  if (!c.data.pack) c.data.pack = c.data.chat.empty();
   fill(c.train.batch_tokens, p.batch_tokens);
   // What was learned once should not be shaken off.
   if (c.train.schedule != "paper")
@@ -280,6 +299,7 @@ text::LmTokenizerConfig lm_tokenizer_config(const TrainConfig& config) {
   t.kind = text::lm_tokenizer_kind(config.text.tokenizer);
   t.pieces.vocabulary = config.text.vocabulary;
   t.pieces.most_by_text = preset_named(config.model.preset).vocabulary;
+  t.chat = !config.data.chat.empty();
   t.pieces.normalization = config.text.normalization;
   t.pieces.seed = static_cast<uint64_t>(config.train.seed);
   return t;

@@ -17,6 +17,7 @@ models::ModelConfig model_of(const TrainConfig& config, const LmData& data) {
   const text::SpecialIds ids = data.tokenizer->special();
   // A document begins behind bos, or behind the end of another.
   c.tokens = {ids.bos >= 0 ? ids.bos : ids.eos, ids.eos, ids.unk, ids.pad};
+  if (data.start >= 0) c.tokens.start = data.start;
   return c;
 }
 
@@ -36,6 +37,10 @@ void take_weights(const models::Decoder& model, const std::string& from) {
 }
 
 }  // namespace
+
+int64_t predicted(std::span<const int32_t> ids) {
+  return std::count_if(ids.begin(), ids.end(), [](int32_t id) { return id >= 0; });
+}
 
 double text_loss(const models::Decoder& model, const data::TextStore& store, std::span<const data::Block> blocks,
                  const TextBatchConfig& how, int64_t batch_tokens) {
@@ -62,7 +67,7 @@ LmLearner::LmLearner(const TrainConfig& config, const LmData& data, const models
     : config_(config),
       data_(data),
       model_(model, static_cast<uint64_t>(config.train.seed)),
-      how_{model_.config.tokens.start, config.data.across} {
+      how_{data.start >= 0 ? data.start : model_.config.tokens.start, config.data.across} {
   config.model.from.empty() ? shrink_residual_weights(model_) : take_weights(model_, config.model.from);
 }
 
@@ -70,7 +75,7 @@ int64_t LmLearner::batches(int64_t epoch) {
   if (epoch_of_blocks_ != epoch) {
     const data::BlockConfig how{.context = config_.model.context,
                                 .tokens = config_.train.batch_tokens,
-                                .pack = config_.data.pack,
+                                .pack = config_.data.pack.value_or(true),
                                 .seed = static_cast<uint64_t>(config_.train.seed),
                                 .starts_given = data_.starts_given};
     epoch_ = std::make_unique<data::EpochBlocks>(data_.train, how, epoch);
@@ -81,8 +86,11 @@ int64_t LmLearner::batches(int64_t epoch) {
 
 BatchSize LmLearner::size_of(int64_t batch) const {
   BatchSize size;
-  for (const data::Block& block : epoch_->batch(batch)) size.rows += block.end - block.begin;
-  size.tokens = size.rows;
+  for (const data::Block& block : epoch_->batch(batch)) {
+    const auto begin = static_cast<size_t>(block.begin), end = static_cast<size_t>(block.end);
+    size.tokens += block.end - block.begin;
+    size.rows += predicted(data_.train.ids().subspan(begin, end - begin));
+  }
   size.sequences = text_sequences(data_.train, epoch_->batch(batch), how_.across);
   return size;
 }
@@ -98,8 +106,10 @@ std::string LmLearner::begin_of(int64_t batch) const { return shown(epoch_->batc
 
 std::string LmLearner::shown(const data::Block& block) const {
   constexpr int64_t kShown = 30;
-  const auto size = static_cast<size_t>(std::min(kShown, block.end - block.begin));
-  return in_quotes(data_.tokenizer->decode(data_.train.ids().subspan(static_cast<size_t>(block.begin), size)));
+  std::vector<int32_t> ids;
+  for (int64_t i = block.begin; i < std::min(block.begin + kShown, block.end); ++i)
+    ids.push_back(data::id_of(data_.train.ids()[static_cast<size_t>(i)]));
+  return in_quotes(data_.tokenizer->decode(ids));
 }
 
 int64_t LmLearner::usual_batches() const {
@@ -108,7 +118,7 @@ int64_t LmLearner::usual_batches() const {
 
 void LmLearner::measure(ValidationReport& r) {
   const data::TextStore& store = *data_.valid;
-  std::vector<data::Block> blocks = data::cut_in_blocks(store, config_.model.context, config_.data.pack);
+  std::vector<data::Block> blocks = data::cut_in_blocks(store, config_.model.context, config_.data.pack.value_or(true));
   int64_t tokens = 0;
   const int64_t most = config_.valid.max_tokens;
   const auto enough = std::find_if(blocks.begin(), blocks.end(), [&](const data::Block& block) {
@@ -117,8 +127,8 @@ void LmLearner::measure(ValidationReport& r) {
   blocks.erase(enough, blocks.end());
   measure_blocks(r, blocks);
   // Whatever the pieces: what a byte of the text costs.
-  r.bits_per_byte =
-      r.loss * static_cast<double>(store.tokens()) / (std::numbers::ln2 * static_cast<double>(store.bytes()));
+  const int64_t labels = data_.chat ? predicted(store.ids()) : store.tokens();
+  r.bits_per_byte = r.loss * static_cast<double>(labels) / (std::numbers::ln2 * static_cast<double>(store.bytes()));
   write_samples(r);
 }
 
@@ -127,7 +137,17 @@ void LmLearner::measure_blocks(ValidationReport& r, std::span<const data::Block>
   r.perplexity = std::exp(r.loss);
 }
 
-// From nothing, as documents begin; the same numbers are drawn each time, so that the texts show what changed.
+// Up to where the first answer begins.
+std::vector<int32_t> LmLearner::first_question(const data::TextStore& store, int64_t conversation) const {
+  const auto at = static_cast<size_t>(conversation);
+  std::vector<int32_t> ids = {how_.start};
+  for (uint64_t i = store.borders()[at]; i < store.borders()[at + 1] && store.ids()[i] < 0; ++i)
+    ids.push_back(data::id_of(store.ids()[i]));
+  return ids;
+}
+
+// From nothing, as documents begin, or the answers to the first questions; the same numbers are drawn each time, so that
+// the texts show what changed.
 void LmLearner::write_samples(ValidationReport& r) const {
   if (config_.valid.samples == 0) return;
   constexpr int64_t kTokens = 160;
@@ -136,9 +156,22 @@ void LmLearner::write_samples(ValidationReport& r) const {
   how.settings.sampling.seed = static_cast<uint64_t>(config_.train.seed);
   how.settings.max_tokens = kTokens;
   how.settings.window = true;
-  how.samples = config_.valid.samples;
-  for (const tasks::Generated& one : tasks::generate_all({model_, data_.tokenizer.get()}, how, {{}})) {
-    for (const tasks::GeneratedText& text : one.texts) r.texts.push_back(text.text);
+  std::vector<tasks::Prompt> prompts = {{}};
+  if (data_.chat) {
+    if (data_.end.id >= 0) how.ends = {data_.end.id};
+    prompts.clear();
+    for (int64_t i = 0; i < std::min(config_.valid.samples, data_.valid->documents()); ++i)
+      prompts.push_back({.text = "", .ids = first_question(*data_.valid, i), .by_ids = true});
+  } else {
+    how.samples = config_.valid.samples;
+  }
+  const std::vector<tasks::Generated> all = tasks::generate_all({model_, data_.tokenizer.get()}, how, prompts);
+  for (size_t i = 0; i < all.size(); ++i) {
+    for (const tasks::GeneratedText& text : all[i].texts) {
+      const std::string answer = data_.chat ? data_.tokenizer->decode(text.written.ids) : text.text;
+      const size_t end = data_.end.text.empty() ? answer.npos : answer.find(data_.end.text);
+      r.texts.push_back(data_.tokenizer->decode(prompts[i].ids) + answer.substr(0, end));
+    }
   }
 }
 

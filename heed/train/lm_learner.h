@@ -1,4 +1,4 @@
-// Learning to go on with a text: a decoder and documents.
+// Learning to go on with a text: a decoder and documents, or conversations, of which it learns the answers.
 #pragma once
 
 #include <memory>
@@ -8,6 +8,7 @@
 #include "heed/data/blocks.h"
 #include "heed/data/text_store.h"
 #include "heed/models/decoder.h"
+#include "heed/text/chat_ids.h"
 #include "heed/text/tokenizer.h"
 #include "heed/train/config.h"
 #include "heed/train/learner.h"
@@ -22,7 +23,14 @@ struct LmData {
   std::shared_ptr<const text::Tokenizer> tokenizer;
   std::string identity;       // of the data: must be the same on resume
   bool starts_given = false;  // documents begin with an id that is read and not predicted
+  // Of conversations.
+  bool chat = false;
+  int32_t start = -1;  // the id that they all begin with; -1: as the model's texts do
+  text::ChatEnd end;   // of an answer
 };
+
+// Ids of a store that are predicted: all, but for those of conversations that are no answers.
+int64_t predicted(std::span<const int32_t> ids);
 
 // Mean over tokens of -log p, each from what stands before it in its block.
 double text_loss(const models::Decoder& model, const data::TextStore& store, std::span<const data::Block> blocks,
@@ -57,6 +65,7 @@ class LmLearner : public Learner {
 
  private:
   void write_samples(ValidationReport& report) const;
+  std::vector<int32_t> first_question(const data::TextStore& store, int64_t conversation) const;
 
   models::Decoder model_;
   const TextBatchConfig how_;

@@ -1,4 +1,4 @@
-// The data of a language model: documents.
+// The data of a language model: documents, or conversations.
 #include <fmt/format.h>
 
 #include <filesystem>
@@ -7,6 +7,7 @@
 #include "heed/io/atomic_file.h"
 #include "heed/io/printable.h"
 #include "heed/models/directory.h"
+#include "heed/text/chat_ids.h"
 #include "heed/train/lm_learner.h"
 #include "heed/train/task.h"
 
@@ -19,36 +20,49 @@ constexpr int64_t kPiecesBetween = 10000;                   // two reports of ho
 constexpr double kMostToLearnFrom = 512e6;                  // bytes that a tokenizer is trained on
 constexpr uint64_t kSampleStream = uint64_t{0x7E87} << 48;  // away from other uses of the seed
 
-bool has_valid(const TrainConfig& config) { return !config.data.valid_text.empty() || config.data.valid_share > 0; }
+bool is_chat(const TrainConfig& config) { return !config.data.chat.empty(); }
+const std::vector<std::string>& train_files(const TrainConfig& config) {
+  return is_chat(config) ? config.data.chat : config.data.text;
+}
+const std::vector<std::string>& valid_files(const TrainConfig& config) {
+  return is_chat(config) ? config.data.valid_chat : config.data.valid_text;
+}
+
+bool has_valid(const TrainConfig& config) { return !valid_files(config).empty() || config.data.valid_share > 0; }
 
 // Where no text is named to validate with, some of it is held out.
-bool holds_out(const TrainConfig& config) { return config.data.valid_text.empty() && config.data.valid_share > 0; }
+bool holds_out(const TrainConfig& config) { return valid_files(config).empty() && config.data.valid_share > 0; }
+
+data::BadLines bad_lines(const TrainConfig& config) {
+  return config.data.bad_lines == "refuse" ? data::BadLines::kRefuse : data::BadLines::kSkip;
+}
 
 data::TextConfig corpus(const TrainConfig& config, const std::vector<std::string>& paths) {
   const TrainConfig::Data& d = config.data;
   data::TextConfig c;
   c.files = data::files_under(paths);
-  c.documents = d.documents == "line"   ? data::Documents::kLine
-                : d.documents == "file" ? data::Documents::kFile
-                                        : data::Documents::kParagraph;
-  c.bad = d.bad_lines == "refuse" ? data::BadLines::kRefuse : data::BadLines::kSkip;
+  c.documents = is_chat(config) || d.documents == "line" ? data::Documents::kLine
+                : d.documents == "file"                  ? data::Documents::kFile
+                                                         : data::Documents::kParagraph;
+  c.bad = bad_lines(config);
   return c;
 }
 
 class LmTask final : public Task {
  public:
   int64_t survey(const TrainConfig& config, const Preparation& preparation) override {
-    bytes_ = read_all(config, config.data.text, "train", preparation);
-    if (!config.data.valid_text.empty()) read_all(config, config.data.valid_text, "validate", preparation);
+    if (is_chat(config) && !config.model.from.empty())
+      text::load_chat_template(config.model.from);  // a broken one early
+    bytes_ = read_all(config, train_files(config), "train", preparation);
+    if (!valid_files(config).empty()) read_all(config, valid_files(config), "validate", preparation);
     return bytes_;
   }
 
   void stage(const TrainConfig& config, const Preparation& preparation) override {
     if (bytes_ == 0) survey(config, preparation);
-    config.model.from.empty() ? stage_new_tokenizer(config, preparation) : stage_tokenizer_of(config);
-    const std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(staging_of(config.save.out));
-    build_staged_store(config, TextPart::kTrain, *tokenizer, preparation);
-    if (has_valid(config)) build_staged_store(config, TextPart::kValid, *tokenizer, preparation);
+    config.model.from.empty() ? stage_new_tokenizer(config, preparation) : stage_tokenizer_of(config, preparation);
+    build_staged_store(config, TextPart::kTrain, preparation);
+    if (has_valid(config)) build_staged_store(config, TextPart::kValid, preparation);
   }
 
   void open(const TrainConfig& config) override {
@@ -57,6 +71,12 @@ class LmTask final : public Task {
     data_.train = open_whole<data::TextStore>(paths, "train.ids");
     data_.identity = fmt::format("{:016x}", data_.train.fingerprint());
     if (has_valid(config)) data_.valid = open_whole<data::TextStore>(paths, "valid.ids");
+    data_.chat = is_chat(config);
+    if (!data_.chat) return;
+    const auto chat = text::load_chat_template(paths.model);
+    if (!chat) fail_file("[train] '{}' has no chat template any more", paths.model);
+    data_.start = text::chat_start(*data_.tokenizer, *chat);
+    data_.end = text::chat_end(*data_.tokenizer, *chat);
   }
 
   std::unique_ptr<Learner> learner(const TrainConfig& config) const override {
@@ -66,6 +86,11 @@ class LmTask final : public Task {
   std::string description() const override {
     const std::string valid =
         data_.valid ? fmt::format("; {} to validate with", with_commas(data_.valid->tokens())) : "";
+    if (data_.chat) {
+      return fmt::format("{} conversation{}, {} tokens, {} of them answers{}", with_commas(data_.train.documents()),
+                         data_.train.documents() == 1 ? "" : "s", with_commas(data_.train.tokens()),
+                         with_commas(predicted(data_.train.ids())), valid);
+    }
     return fmt::format("{} document{}, {} tokens of {:.2f} bytes{}", with_commas(data_.train.documents()),
                        data_.train.documents() == 1 ? "" : "s", with_commas(data_.train.tokens()),
                        static_cast<double>(data_.train.bytes()) / static_cast<double>(data_.train.tokens()), valid);
@@ -81,12 +106,20 @@ class LmTask final : public Task {
       write_file_atomically(staging_of(config.save.out) + "/" + name, content);
   }
 
-  // Those of the model to go on from.
-  static void stage_tokenizer_of(const TrainConfig& config) {
+  // Those of the model to go on from, with its chat template, or heed's where it has none.
+  static void stage_tokenizer_of(const TrainConfig& config, const Preparation& preparation) {
     namespace fs = std::filesystem;
+    const std::string staging = staging_of(config.save.out);
     for (const text::TokenizerFile& file : text::tokenizer_files()) {
       const fs::path from = fs::path(config.model.from) / file.name;
-      if (fs::exists(from)) fs::copy_file(from, fs::path(staging_of(config.save.out)) / file.name);
+      if (fs::exists(from)) fs::copy_file(from, fs::path(staging) / file.name);
+    }
+    if (is_chat(config) && !text::load_chat_template(staging)) {
+      text::NamedFiles files = text::single_tokenizer_files(staging);
+      text::add_default_chat_template(files, config.model.from, false);
+      write_file_atomically(staging + "/" + files.back().first, files.back().second);
+      preparation.observer.on_message(
+          fmt::format("'{}' has no chat template: heed's own is used, its marks as plain text", config.model.from));
     }
     const int64_t size = text::load_tokenizer(config.model.from)->size();
     const int64_t rows = models::read_config(config.model.from).vocabulary;
@@ -98,25 +131,43 @@ class LmTask final : public Task {
   static int64_t read_all(const TrainConfig& config, const std::vector<std::string>& paths, const char* purpose,
                           const Preparation& preparation) {
     data::TextCorpus all(corpus(config, paths));
+    data::BadChatLines bad(bad_lines(config));
     int64_t pieces = 0;
     for (data::TextPiece piece; all.next(piece);) {
       if (++pieces % kPiecesBetween == 0 || !piece.ends) preparation.at("reading", all.progress());
+      if (!is_chat(config)) continue;
+      if (const data::ChatLine line = data::read_chat_line(piece.text); !line.problem.empty())
+        bad.add(piece.place, line.problem, line.detail);
     }
     const data::TextReport& report = all.report();
-    if (report.documents == 0) fail_file("[train] no text to {} with: {}", purpose, report.text());
-    preparation.observer.on_message(fmt::format("to {} with: {}", purpose, report.text()));
+    const std::string found = report.text() + (bad.count() > 0 ? "; no conversations: " + bad.text() : "");
+    if (report.documents == bad.count()) fail_file("[train] no text to {} with: {}", purpose, found);
+    preparation.observer.on_message(fmt::format("to {} with: {}", purpose, found));
     return report.bytes;
   }
 
   // The text to train with, or to validate with.
   data::TextConfig part(const TrainConfig& config, TextPart::Kind kind) const {
-    const bool own_files = kind == TextPart::kValid && !config.data.valid_text.empty();
-    data::TextConfig c = corpus(config, own_files ? config.data.valid_text : config.data.text);
+    const bool own_files = kind == TextPart::kValid && !valid_files(config).empty();
+    data::TextConfig c = corpus(config, own_files ? valid_files(config) : train_files(config));
     if (holds_out(config)) {
       c.part = {kind, config.data.valid_share, config.data.valid_split == "random", bytes_,
                 static_cast<uint64_t>(config.train.seed)};
     }
     return c;
+  }
+
+  // What a tokenizer learns from a conversation: what was said; the marks around it are no words. Characters that are all
+  // there is must know those of the marks too.
+  static std::string tokenizer_text(const TrainConfig& config, const data::TextPiece& piece) {
+    if (!is_chat(config)) return piece.text;
+    std::string text;
+    for (const text::Message& message : data::read_chat_line(piece.text).messages) {
+      const bool marks = config.text.tokenizer == "char";
+      text += marks ? text::kMessageBegin + message.role + "\n" : "";
+      text += message.content + (marks ? text::kMessageEnd : "") + "\n";
+    }
+    return text;
   }
 
   // For the tokenizer; of a very large text an even sample.
@@ -125,30 +176,39 @@ class LmTask final : public Task {
     auto random = std::make_shared<Random>(static_cast<uint64_t>(config.train.seed), kSampleStream);
     auto pieces = std::make_shared<int64_t>(0);
     const double share = kMostToLearnFrom / static_cast<double>(bytes_);
-    return [all, random, pieces, share, &preparation](std::string& text) {
+    return [all, random, pieces, share, &config, &preparation](std::string& text) {
       for (data::TextPiece piece; all->next(piece);) {
         if (++*pieces % kPiecesBetween == 0 || !piece.ends) preparation.at("reading", all->progress());
         if (share < 1 && random->uniform() >= share) continue;
-        text = std::move(piece.text);
+        text = tokenizer_text(config, piece);
         return true;
       }
       return false;
     };
   }
 
-  void build_staged_store(const TrainConfig& config, TextPart::Kind kind, const text::Tokenizer& tokenizer,
-                          const Preparation& preparation) const {
+  void build_staged_store(const TrainConfig& config, TextPart::Kind kind, const Preparation& preparation) const {
     const bool valid = kind == TextPart::kValid;
-    const std::string path = staging_of(config.save.out) + (valid ? "/valid.ids" : "/train.ids");
+    const std::string staging = staging_of(config.save.out), path = staging + (valid ? "/valid.ids" : "/train.ids");
+    const std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(staging);
     data::TextCorpus text(part(config, kind));
-    const data::TextStoreReport report =
-        data::build_text_store(path, text, tokenizer, [&](double share) { preparation.at("tokenizing", share); });
+    data::BadChatLines bad(bad_lines(config));
+    const auto progress = [&](double share) { preparation.at("tokenizing", share); };
+    data::TextStoreReport report;
+    if (is_chat(config)) {
+      const auto chat = text::load_chat_template(staging);
+      const data::ChatFormat format{*tokenizer, *chat, text::chat_start(*tokenizer, *chat)};
+      report = data::build_chat_store(path, text, format, bad, progress);
+    } else {
+      report = data::build_text_store(path, text, *tokenizer, progress);
+    }
     const data::TextStore store = data::TextStore::open(path);
     if (store.documents() == 0) {
-      fail_file("[train] no document is left to {} with: {} of all text are held out (--valid-share)",
-                valid ? "validate" : "train", config.data.valid_share);
+      fail_file("[train] no document is left to {} with: {} of all text are held out (--valid-share){}",
+                valid ? "validate" : "train", config.data.valid_share, bad.count() > 0 ? "; " + bad.text() : "");
     }
-    const std::string left_out = report.no_tokens.count > 0 ? data::describe(report.no_tokens, "without a token") : "";
+    std::string left_out = report.no_tokens.count > 0 ? data::describe(report.no_tokens, "without a token") : "";
+    if (bad.count() > 0) left_out += (left_out.empty() ? "" : ", ") + bad.text();
     tell_store(left_out, report.unknown, store.tokens(), preparation.observer);
   }
 

@@ -86,16 +86,18 @@ bool is_model(const fs::path& model) {
 template <class Config>
 auto data_files(Config& config) {
   auto& d = config.data;
-  return std::array{&d.src,  &d.tgt,        &d.tsv,    &d.valid_src, &d.valid_tgt,    &d.valid_tsv,
-                    &d.text, &d.valid_text, &d.images, &d.labels,    &d.valid_images, &d.valid_labels};
+  return std::array{&d.src,        &d.tgt,  &d.tsv,        &d.valid_src, &d.valid_tgt,
+                    &d.valid_tsv,  &d.text, &d.valid_text, &d.chat,      &d.valid_chat,
+                    &d.images,     &d.labels, &d.valid_images, &d.valid_labels};
 }
 
-// With those that lie in the folders of text and of images; sentences come from files alone.
+// With those that lie in folders; sentences come from files alone.
 std::vector<std::string> all_files(const TrainConfig& config) {
   std::vector<std::string> all;
   for (const auto* files : data_files(config)) {
     const TrainConfig::Data& d = config.data;
-    const bool folders = files == &d.text || files == &d.valid_text || files == &d.images || files == &d.valid_images;
+    const auto may_be_folder = {&d.text, &d.valid_text, &d.chat, &d.valid_chat, &d.images, &d.valid_images};
+    const bool folders = std::find(may_be_folder.begin(), may_be_folder.end(), files) != may_be_folder.end();
     const std::vector<std::string> under = folders ? data::files_under(*files) : *files;
     all.insert(all.end(), under.begin(), under.end());
   }

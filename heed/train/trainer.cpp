@@ -133,7 +133,7 @@ Trainer::StepLoss Trainer::forward_backward(const StepBatches& batches) {
     total.rows += size.rows, total.tokens += size.tokens;
   }
   const LossArgs args{.smoothing = static_cast<float>(config_.train.smoothing),
-                      .scale = 1.0f / static_cast<float>(total.rows)};
+                      .scale = 1.0f / static_cast<float>(std::max<int64_t>(1, total.rows))};
   total.bad_batch = batches.first;
   uint32_t first_id = 0;
   for (int64_t i = batches.first; i < batches.last; ++i) {
@@ -255,7 +255,7 @@ void Trainer::report(const StepLoss& loss, double learning_rate, double norm, do
   r.epoch = last_.epoch, r.batches = learner_->batches(last_.epoch);
   r.batch = last_.last;
   r.loss = loss.loss;
-  r.perplexity = std::exp(loss.nll / static_cast<double>(loss.rows));
+  r.perplexity = std::exp(loss.nll / static_cast<double>(std::max<int64_t>(1, loss.rows)));
   r.learning_rate = learning_rate, r.gradient_norm = norm;
   r.tokens_per_second = static_cast<double>(lately_tokens_) / lately_seconds_;
   r.seconds = state_.seconds;
