@@ -145,7 +145,8 @@ TEST(Template, IsBounded) {
   for (const std::string& source :
        {"{{ " + times("(", 5000) + "1" + times(")", 5000) + " }}", "{{ " + times("not ", 50000) + "1 }}",
         "{{ " + times("-", 50000) + "1 }}", "{{ 1" + times(" + 1", 50000) + " }}", "{{ a" + times(".a", 50000) + " }}",
-        times("{% if 1 %}", 50000), "{{ a" + times("|trim", 50000) + " }}", "{{ " + times("[", 5000) + times("]", 5000) + " }}"}) {
+        times("{% if 1 %}", 50000), "{{ a" + times("|trim", 50000) + " }}",
+        "{{ " + times("[", 5000) + times("]", 5000) + " }}"}) {
     EXPECT_NE(refused(source).find("nested too deep"), std::string::npos) << source.substr(0, 20) << refused(source);
   }
   EXPECT_EQ(said("{{ 1" + times(" + 1", 50) + " }}"), "51");
