@@ -54,6 +54,8 @@ ChatLine read_chat_line(std::string_view line) {
     object = json::parse(line);
   } catch (const json::parse_error& error) {
     return bad("no JSON", fmt::format("wrong at byte {}", error.byte));
+  } catch (const json::out_of_range&) {
+    return bad("no JSON", "a number beyond what a double holds");
   }
   if (!object.is_object()) return bad("no JSON object", fmt::format("found {}", object.type_name()));
   ChatLine read = object.contains("messages") ? read_messages(object["messages"])

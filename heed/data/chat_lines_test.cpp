@@ -28,6 +28,7 @@ TEST(ChatLines, KindsOfLines) {
       {R"({"messages":[{"role":"user")", "no JSON: wrong at byte 28"},
       {"", "no JSON: wrong at byte 1"},
       {"{\"a\":\"\xff\"}", "no JSON: wrong at byte 7"},
+      {R"({"prompt":"a","completion":"b","id":1e999})", "no JSON: a number beyond what a double holds"},
       {"[1]", "no JSON object: found array"},
       {"{}", "without messages: found none of 'messages', 'prompt', 'instruction'"},
       {R"({"messages":[]})", "without messages: 'messages' is no list of them"},

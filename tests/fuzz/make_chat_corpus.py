@@ -69,6 +69,7 @@ LINES = {
     "broken_deep": "[" * 3000,
     "broken_nothing": "",
     "broken_twice": "{} {}",
+    "broken_number": '{"prompt": "a", "completion": "b", "id": 1e999}',
 }
 
 for name, files in {"chat_template": TEMPLATES, "chat_lines": LINES}.items():
