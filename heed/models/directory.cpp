@@ -8,9 +8,11 @@
 #include "heed/base/error.h"
 #include "heed/io/atomic_file.h"
 #include "heed/io/mapped_file.h"
+#include "heed/io/printable.h"
 #include "heed/models/architecture.h"
 #include "heed/models/config_json.h"
 #include "heed/models/foreign_json.h"
+#include "heed/models/lora.h"
 #include "heed/models/weights.h"
 
 namespace heed::models {
@@ -94,7 +96,8 @@ Model load(const std::string& folder, ParsedConfig parsed, const LoadOptions& op
   const WeightsLayout layout = layout_of(config, architecture);
   // The file bounds what is allocated, whatever the config says.
   check_weights(*file, model.parameters, layout);
-  if (options.as_stored) leave_stored(file, model.parameters, layout);
+  if (options.frozen) model.parameters.freeze();
+  if (options.as_stored) leave_stored(file, model.parameters, layout, options.frozen ? Leave::kPlain : Leave::kAll);
   model.parameters.allocate_for_loading();
   read_weights(*file, model.parameters, layout);
   return model;
@@ -125,7 +128,22 @@ std::string model_type(const ModelConfig& config) {
   return architecture ? architecture->type : "heed";
 }
 
-ModelConfig read_config(const std::string& folder) { return read_parsed(folder).config; }
+std::string base_of(const ModelFolder& folder) {
+  if (!is_adapter(folder.path)) {
+    if (!folder.base.empty()) fail("[model] '{}' is no adapter: a base is expected of adapters alone", folder.path);
+    return folder.path;
+  }
+  if (!folder.base.empty()) return folder.base;
+  const std::string named = read_adapter_config(folder.path).base;
+  if (named.empty()) fail_file("[model] the adapter '{}' names no base: expected --base MODEL", folder.path);
+  for (const fs::path& path : {fs::path(named), fs::path(folder.path) / named}) {
+    if (fs::is_directory(path)) return path.string();
+  }
+  fail_file("[model] '{}' is an adapter of {}, which is no folder here: expected --base MODEL", folder.path,
+            in_quotes(named));
+}
+
+ModelConfig read_config(const ModelFolder& folder) { return read_parsed(base_of(folder)).config; }
 
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options) {
   ParsedConfig parsed = read_parsed(folder);
@@ -135,11 +153,19 @@ EncoderDecoder load_translator(const std::string& folder, const LoadOptions& opt
   return load<EncoderDecoder>(folder, std::move(parsed), {.for_running = options.for_running});
 }
 
-Decoder load_decoder(const std::string& folder, const LoadOptions& options) {
-  return load<Decoder>(folder, read_decoder(folder), options);
+Decoder load_decoder(const ModelFolder& folder, const LoadOptions& options) {
+  const std::string base = base_of(folder);
+  ParsedConfig parsed = read_decoder(base);
+  if (options.config) parsed.config = *options.config;
+  Decoder model = load<Decoder>(base, std::move(parsed), options);
+  if (!is_adapter(folder.path)) return model;
+  const Lora lora = Lora::load(folder.path, model);
+  options.as_stored ? lora.attach(model) : lora.merge_into(model);
+  return model;
 }
 
 OpenDecoder open_decoder(const std::string& folder) {
+  if (is_adapter(folder)) fail_file("[model] '{}' is an adapter: expected a whole model, as its base is", folder);
   const ParsedConfig parsed = read_decoder(folder);
   const Decoder model(parsed.config, std::nullopt);
   OpenDecoder open{std::make_shared<const ShardedTensors>(open_weights(folder)), {}};
