@@ -8,6 +8,7 @@
 #include "heed/data/blocks.h"
 #include "heed/data/text_store.h"
 #include "heed/models/decoder.h"
+#include "heed/models/lora.h"
 #include "heed/text/tokenizer.h"
 #include "heed/train/config.h"
 #include "heed/train/learner.h"
@@ -31,7 +32,7 @@ class LmLearner final : public Learner {
  public:
   LmLearner(const TrainConfig& config, const LmData& data);
 
-  const nn::Parameters& parameters() const override { return model_.parameters; }
+  const nn::Parameters& parameters() const override { return lora_ ? lora_->parameters : model_.parameters; }
   std::string identity() const override { return data_.identity; }
   int64_t batches(int64_t epoch) override;
   BatchSize size_of(int64_t batch) const override;
@@ -50,6 +51,7 @@ class LmLearner final : public Learner {
   const TrainConfig config_;
   const LmData& data_;
   models::Decoder model_;
+  std::optional<models::Lora> lora_;  // what is trained, where the model's own weights are not
   const TextBatchConfig how_;
   std::unique_ptr<data::EpochBlocks> epoch_;
   int64_t epoch_of_blocks_ = -1;

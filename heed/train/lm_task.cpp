@@ -7,6 +7,7 @@
 #include "heed/io/atomic_file.h"
 #include "heed/io/printable.h"
 #include "heed/models/directory.h"
+#include "heed/tasks/generator.h"
 #include "heed/train/lm_learner.h"
 #include "heed/train/task.h"
 
@@ -84,11 +85,12 @@ class LmTask final : public Task {
   // Those of the model to go on from.
   static void stage_tokenizer_of(const TrainConfig& config) {
     namespace fs = std::filesystem;
+    const std::string folder = tasks::tokenizer_folder(config.model.from);
     for (const text::TokenizerFile& file : text::tokenizer_files()) {
-      const fs::path from = fs::path(config.model.from) / file.name;
+      const fs::path from = fs::path(folder) / file.name;
       if (fs::exists(from)) fs::copy_file(from, fs::path(staging_of(config.save.out)) / file.name);
     }
-    const int64_t size = text::load_tokenizer(config.model.from)->size();
+    const int64_t size = text::load_tokenizer(folder)->size();
     const int64_t rows = models::read_config(config.model.from).vocabulary;
     if (size > rows) {
       fail_file("[train] the tokenizer of '{}' has {} ids, its model knows {}", config.model.from, size, rows);

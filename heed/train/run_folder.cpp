@@ -52,7 +52,8 @@ std::string text_of(const ConfigField& field) {
 }
 
 // What heed writes into a model directory, besides tokenizers, train.toml and the folder "training".
-constexpr const char* kFiles[] = {"config.json", "generation_config.json", "model.safetensors", "metrics.jsonl",
+constexpr const char* kFiles[] = {"config.json",         "generation_config.json",    "model.safetensors",
+                                  "adapter_config.json", "adapter_model.safetensors", "metrics.jsonl",
                                   "curves.svg"};
 constexpr const char *kLock = "lock", *kStaging = "staged", *kPrepared = "prepared";
 
@@ -89,16 +90,22 @@ bool holds_only_a_start(const fs::path& model) {
   return true;
 }
 
-bool is_of_a_model(const fs::path& config_json) {
-  if (!fs::is_regular_file(config_json)) return false;
+// What a config says under a key; null where it says nothing.
+nlohmann::json said_in(const fs::path& config_json, const char* key) {
+  if (!fs::is_regular_file(config_json)) return nullptr;
   const MappedFile file(config_json.string());
   constexpr size_t kMost = size_t{1} << 20;
-  if (file.bytes().size() > kMost) return false;
+  if (file.bytes().size() > kMost) return nullptr;
   const auto* begin = reinterpret_cast<const char*>(file.bytes().data());
   const auto json = nlohmann::json::parse(begin, begin + file.bytes().size(), nullptr, /*allow_exceptions=*/false);
-  const auto type = json.is_object() ? json.find("model_type") : json.end();
-  return json.is_object() && type != json.end() &&
-         (*type == "marian" || *type == "heed" || *type == "gpt2" || *type == "llama");
+  return json.is_object() && json.contains(key) ? json[key] : nullptr;
+}
+
+// Of a kind that heed writes.
+bool has_config(const fs::path& model) {
+  const nlohmann::json type = said_in(model / "config.json", "model_type");
+  return type == "marian" || type == "heed" || type == "gpt2" || type == "llama" || type == "qwen2" ||
+         said_in(model / "adapter_config.json", "peft_type") == "LORA";
 }
 
 // A whole model, or one that is being trained and has no weights yet.
@@ -106,7 +113,7 @@ bool is_model(const fs::path& model) {
   const std::vector<std::string> training = names_in(model / "training");
   const bool run = std::any_of(training.begin(), training.end(),
                                [](const std::string& name) { return name == kStaging || is_of_a_run(name); });
-  return is_of_a_model(model / "config.json") || (run && fs::exists(model / "train.toml"));
+  return has_config(model) || (run && fs::exists(model / "train.toml"));
 }
 
 template <class Config>
@@ -115,9 +122,20 @@ auto data_files(Config& config) {
   return std::array{&d.src, &d.tgt, &d.tsv, &d.valid_src, &d.valid_tgt, &d.valid_tsv, &d.text, &d.valid_text};
 }
 
+// The weights that an adapter is trained beside: no checkpoint holds them.
+std::vector<std::string> base_files(const TrainConfig& config) {
+  std::vector<std::string> files;
+  if (!config.model.adapts()) return files;
+  for (const std::string& name : names_in(config.model.from)) {
+    if (name.ends_with(".safetensors")) files.push_back((fs::path(config.model.from) / name).string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
 // With those that lie in the folders of text; sentences come from files alone.
 std::vector<std::string> all_files(const TrainConfig& config) {
-  std::vector<std::string> all;
+  std::vector<std::string> all = base_files(config);
   for (const auto* files : data_files(config)) {
     const bool text = files == &config.data.text || files == &config.data.valid_text;
     const std::vector<std::string> under = text ? data::files_under(*files) : *files;

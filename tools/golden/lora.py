@@ -20,8 +20,8 @@ import torch
 from peft import LoraConfig, PeftModel, get_peft_model
 from transformers import AutoModelForCausalLM
 
-from common import OUT, Fixture, Values
-from decoders import CONTEXT, MODELS, ROWS, VOCABULARY, check_logits, heed
+from common import OUT, Values
+from decoders import MODELS, check_logits, expected, heed
 
 ADAPTERS = {
     "gpt2": ("gpt2", dict(r=3, lora_alpha=5, target_modules=["c_attn", "c_proj", "c_fc"], fan_in_fan_out=True)),
@@ -58,15 +58,8 @@ def make():
             for parameter in adapted.values():
                 parameter.copy_(values.normal(*parameter.shape, scale=0.3))
         save(model, folder, base)
-        fixture = Fixture(f"lora/{name}/expected")
-        ids = fixture.input("ids", values.ids(VOCABULARY, ROWS, CONTEXT))
-        fixture.leaves.update({n.replace(".default", ""): p for n, p in adapted.items()})
-        logits = model(input_ids=ids).logits
-        targets = torch.cat([ids[:, 1:], torch.full((ROWS, 1), -100)], 1)
-        fixture.put("input.targets", targets)
-        fixture.put("logits", logits)
-        fixture.backward_loss(torch.nn.functional.cross_entropy(logits.flatten(0, 1), targets.flatten()))
-        fixture.save()
+        gradients = {n.replace(".default", ""): p for n, p in adapted.items()}
+        expected(f"lora/{name}", model, values, gradients)
 
 
 def check_adapter(folder):
