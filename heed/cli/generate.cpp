@@ -7,9 +7,9 @@
 #include <optional>
 
 #include "heed/base/error.h"
+#include "heed/cli/adapters.h"
 #include "heed/cli/arguments.h"
 #include "heed/cli/text_lines.h"
-#include "heed/models/directory.h"
 #include "heed/tasks/generator.h"
 
 namespace heed::cli {
@@ -18,7 +18,7 @@ namespace {
 using nlohmann::json;
 
 struct Options {
-  std::string model, prompt, input, output;
+  std::string model, base, prompt, input, output;
   std::vector<std::string> ban, bias, stop;
   int64_t max_tokens = 128, top_k = 0, samples = 1, beam = 1, logprobs = 0, batch_tokens = 16384;
   double temperature = 0.8, top_p = 0.95, min_p = 0, repetition_penalty = 1, presence_penalty = 0,
@@ -180,8 +180,10 @@ class Prompts {
 };
 
 void run(const Options& o, const Common& common) {
-  const tasks::Generator generator = o.ids ? tasks::Generator{models::load_decoder(o.model, {.as_stored = true}), {}}
-                                           : tasks::Generator::open(o.model);
+  const models::ModelFolder folder{o.model, o.base};
+  const tasks::Generator generator =
+      o.ids ? tasks::Generator{models::load_decoder(folder, {.as_stored = true}), {}} : tasks::Generator::open(folder);
+  tell_adapter(folder, common);
   const int64_t vocabulary = generator.model.config.vocabulary;
   const tasks::GenerateConfig config = config_of(o, common, vocabulary);
   Prompts prompts(o, vocabulary);
@@ -240,7 +242,7 @@ void add_generate(CLI::App& parent, const Common& common) {
                               "heed generate MODEL --prompt \"Once upon a time\" --temperature 0.7\n"
                               "  heed generate MODEL --json < prompts.txt");
   const auto o = std::make_shared<Options>();
-  add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
+  add_model(app, o->model, o->base);
   add_text(app, "--prompt", o->prompt, "what the text starts with; only what is new is written, as it comes", "T");
   add_text(app, "--input", o->input, "a file of prompts, one a line, .gz too; standard input without it", "F");
   add_flag(app, "--interactive", o->interactive, "prompts typed one after the other");

@@ -1,14 +1,16 @@
 // heed info: what a model directory holds. The layers' weights are not read.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
+#include "heed/cli/adapters.h"
 #include "heed/cli/arguments.h"
 #include "heed/models/config_json.h"
-#include "heed/models/directory.h"
+#include "heed/models/lora.h"
 #include "heed/models/parameter_count.h"
+#include "heed/tasks/generator.h"
 #include "heed/text/tokenizer.h"
 
 namespace heed::cli {
@@ -46,11 +48,23 @@ std::string kind_of(const models::ModelConfig& c) {
   return c.family == models::Family::kDecoder ? "language model" : "encoder";
 }
 
-nlohmann::json describe(const std::string& folder) {
+// Null where the model is none: what it adds to its base.
+nlohmann::json describe_adapter(const models::ModelFolder& folder, const models::ModelConfig& c) {
+  if (!models::is_adapter(folder.path)) return nullptr;
+  const models::Lora lora = models::Lora::described(folder.path, models::Decoder(c, std::nullopt));
+  return {{"base", models::base_of(folder)},
+          {"rank", lora.config.rank},
+          {"alpha", lora.config.alpha},
+          {"modules", lora.config.modules},
+          {"parameters", lora.parameters.count()}};
+}
+
+nlohmann::json describe(const models::ModelFolder& folder) {
   const models::ModelConfig c = models::read_config(folder);
   const models::ParameterParts p = models::parameter_parts(c);
-  return {{"model", folder},
+  return {{"model", folder.path},
           {"kind", kind_of(c)},
+          {"adapter", describe_adapter(folder, c)},
           {"model_type", models::model_type(c)},
           {"parameters",
            {{"total", p.total()},
@@ -62,7 +76,7 @@ nlohmann::json describe(const std::string& folder) {
             {"norms", p.norms},
             {"output", p.output}}},
           {"memory_bytes", 4 * p.total()},
-          {"tokenizer", describe_tokenizers(folder, c)},
+          {"tokenizer", describe_tokenizers(is_translator(c) ? folder.path : tasks::tokenizer_folder(folder), c)},
           {"config", models::heed_json(c)}};
 }
 
@@ -78,6 +92,11 @@ std::string to_text(const nlohmann::json& j) {
   const auto kind = j["kind"].get<std::string>();
   std::string text = fmt::format("{}: {} {}, model type {}\n", j["model"].get<std::string>(),
                                  kind == "encoder" ? "an" : "a", kind, j["model_type"].get<std::string>());
+  if (const auto& a = j["adapter"]; !a.is_null()) {
+    text += fmt::format("  adapter     LoRA of rank {}, alpha {}, {} parameters beside {} of '{}'\n",
+                        a["rank"].get<int>(), a["alpha"].get<double>(), with_commas(a["parameters"].get<int64_t>()),
+                        fmt::join(a["modules"].get<std::vector<std::string>>(), ", "), a["base"].get<std::string>());
+  }
   if (kind != "language model") text += fmt::format("  encoder     {}\n", stack(c["encoder"]));
   if (kind != "encoder") text += fmt::format("  decoder     {}\n", stack(c["decoder"]));
   text += fmt::format("  tokenizer   {}\n", tokenizer_text(j["tokenizer"]));
@@ -97,8 +116,8 @@ std::string to_text(const nlohmann::json& j) {
 
 void add_info(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "info", "what a model directory holds", "heed info MODEL");
-  const auto folder = std::make_shared<std::string>();
-  add_text(app, "MODEL", *folder, "a model directory", "", Need::kRequired);
+  const auto folder = std::make_shared<models::ModelFolder>("");
+  add_model(app, folder->path, folder->base);
   on_run(app, [folder, &common] {
     const nlohmann::json j = describe(*folder);
     print(common.json ? j.dump() + "\n" : to_text(j));
