@@ -7,10 +7,10 @@
 #include <optional>
 
 #include "heed/base/error.h"
+#include "heed/cli/adapters.h"
 #include "heed/cli/arguments.h"
 #include "heed/cli/generate_images.h"
 #include "heed/cli/text_lines.h"
-#include "heed/models/directory.h"
 #include "heed/tasks/chat.h"
 
 namespace heed::cli {
@@ -19,7 +19,7 @@ namespace {
 using nlohmann::json;
 
 struct Options {
-  std::string model, prompt, input, output, system;
+  std::string model, base, prompt, input, output, system;
   std::vector<std::string> ban, bias, stop;
   int64_t max_tokens = 128, top_k = 0, samples = 1, beam = 1, logprobs = 0, batch_tokens = 16384;
   double temperature = 0.8, top_p = 0.95, min_p = 0, repetition_penalty = 1, presence_penalty = 0,
@@ -216,12 +216,14 @@ class Prompts {
 };
 
 void run(const Options& o, const Common& common) {
-  const tasks::Generator generator = o.ids ? tasks::Generator{models::load_decoder(o.model, {.as_stored = true}), {}}
-                                           : tasks::Generator::open(o.model);
+  const models::ModelFolder folder{o.model, o.base};
+  const tasks::Generator generator =
+      o.ids ? tasks::Generator{models::load_decoder(folder, {.as_stored = true}), {}} : tasks::Generator::open(folder);
+  tell_adapter(folder, common);
   const int64_t vocabulary = generator.model.config.vocabulary;
   tasks::GenerateConfig config = config_of(o, common, vocabulary);
   std::optional<tasks::Chat> chat;
-  if (o.chat) chat.emplace(generator, chat_template(o.model, common), o.system).prepare(config);
+  if (o.chat) chat.emplace(generator, chat_template(tasks::tokenizer_folder(folder), common), o.system).prepare(config);
   Prompts prompts(o, config, chat ? &*chat : nullptr, vocabulary);
   TextOutput out(o.output, o.input);
   const bool streams = (o.has_prompt || o.one_by_one()) && o.samples == 1 && o.beam == 1 && o.logprobs == 0 && !o.ids &&
@@ -287,7 +289,7 @@ void add_generate(CLI::App& parent, const Common& common) {
                               "  heed generate MODEL --images 16 --out grid.png");
   const auto o = std::make_shared<Options>();
   const auto images = std::make_shared<ImageOptions>();
-  add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
+  add_model(app, o->model, o->base);
   add_text(app, "--prompt", o->prompt, "what the text starts with; only what is new is written, as it comes", "T");
   add_text(app, "--input", o->input, "a file of prompts, one a line, .gz too; standard input without it", "F");
   add_flag(app, "--interactive", o->interactive, "prompts typed one after the other");

@@ -2,16 +2,17 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
+#include "heed/cli/adapters.h"
 #include "heed/cli/arguments.h"
 #include "heed/data/pixel_format.h"
 #include "heed/io/sharded_tensors.h"
 #include "heed/models/config_json.h"
-#include "heed/models/directory.h"
+#include "heed/models/lora.h"
 #include "heed/models/parameter_count.h"
+#include "heed/tasks/generator.h"
 #include "heed/text/tokenizer.h"
 
 namespace heed::cli {
@@ -78,11 +79,24 @@ int64_t weight_bytes(const std::string& folder, const models::ModelConfig& c, in
   return bytes;
 }
 
-nlohmann::json describe(const std::string& folder) {
-  const auto [c, type] = models::read_parsed_config(folder);
+// Null where the model is none: what it adds to its base.
+nlohmann::json describe_adapter(const models::ModelFolder& folder, const models::ModelConfig& c) {
+  if (!models::is_adapter(folder.path)) return nullptr;
+  const models::Lora lora = models::Lora::described(folder.path, models::Decoder(c, std::nullopt));
+  return {{"base", models::base_of(folder)},
+          {"rank", lora.config.rank},
+          {"alpha", lora.config.alpha},
+          {"modules", lora.config.modules},
+          {"parameters", lora.parameters.count()}};
+}
+
+nlohmann::json describe(const models::ModelFolder& folder) {
+  const std::string weights = models::base_of(folder);
+  const auto [c, type] = models::read_parsed_config(weights);
   const models::ParameterParts p = models::parameter_parts(c);
-  return {{"model", folder},
-          {"kind", kind_of(folder, c)},
+  return {{"model", folder.path},
+          {"kind", kind_of(weights, c)},
+          {"adapter", describe_adapter(folder, c)},
           {"model_type", type},
           {"parameters",
            {{"total", p.total()},
@@ -93,9 +107,9 @@ nlohmann::json describe(const std::string& folder) {
             {"feed_forward", p.feed_forward},
             {"norms", p.norms},
             {"output", p.output}}},
-          {"memory_bytes", weight_bytes(folder, c, p.total())},
-          {"tokenizer", describe_tokenizers(folder, c)},
-          {"images", describe_images(folder, c)},
+          {"memory_bytes", weight_bytes(weights, c, p.total())},
+          {"tokenizer", describe_tokenizers(is_translator(c) ? folder.path : tasks::tokenizer_folder(folder), c)},
+          {"images", describe_images(weights, c)},
           {"config", models::heed_json(c)}};
 }
 
@@ -111,6 +125,11 @@ std::string to_text(const nlohmann::json& j) {
   const auto kind = j["kind"].get<std::string>();
   std::string text = fmt::format("{}: {} {}, model type {}\n", j["model"].get<std::string>(),
                                  kind == "encoder" ? "an" : "a", kind, j["model_type"].get<std::string>());
+  if (const auto& a = j["adapter"]; !a.is_null()) {
+    text += fmt::format("  adapter     LoRA of rank {}, alpha {}, {} parameters beside {} of '{}'\n",
+                        a["rank"].get<int>(), a["alpha"].get<double>(), with_commas(a["parameters"].get<int64_t>()),
+                        fmt::join(a["modules"].get<std::vector<std::string>>(), ", "), a["base"].get<std::string>());
+  }
   if (kind == "translator" || kind == "encoder") text += fmt::format("  encoder     {}\n", stack(c["encoder"]));
   if (kind != "encoder") text += fmt::format("  decoder     {}\n", stack(c["decoder"]));
   text += j["images"].is_null() ? fmt::format("  tokenizer   {}\n", tokenizer_text(j["tokenizer"]))
@@ -131,8 +150,8 @@ std::string to_text(const nlohmann::json& j) {
 
 void add_info(CLI::App& parent, const Common& common) {
   CLI::App* app = add_command(parent, "info", "what a model directory holds", "heed info MODEL");
-  const auto folder = std::make_shared<std::string>();
-  add_text(app, "MODEL", *folder, "a model directory", "", Need::kRequired);
+  const auto folder = std::make_shared<models::ModelFolder>("");
+  add_model(app, folder->path, folder->base);
   on_run(app, [folder, &common] {
     const nlohmann::json j = describe(*folder);
     print(common.json ? j.dump() + "\n" : to_text(j));

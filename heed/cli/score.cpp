@@ -7,19 +7,21 @@
 #include <numbers>
 
 #include "heed/base/error.h"
+#include "heed/cli/adapters.h"
 #include "heed/cli/arguments.h"
 #include "heed/cli/text_lines.h"
 #include "heed/data/byte_source.h"
-#include "heed/models/directory.h"
 #include "heed/text/unicode.h"
 
 namespace heed::cli {
 namespace {
 
 struct Options {
-  std::string model, src, tgt, input, output;
+  std::string model, base, src, tgt, input, output;
   int64_t stride = 0;
   bool ids = false, whole = false, with_end = false;
+
+  models::ModelFolder folder() const { return {model, base}; }
 };
 
 // Source and translation, and with --ids the places that they come from.
@@ -83,8 +85,8 @@ Texts read_texts(const Options& o) {
 
 std::vector<tasks::Score> scores_of(const Options& o, const Texts& read) {
   const tasks::TextScoreConfig config{.stride = o.stride, .with_end = o.with_end};
-  if (!o.ids) return tasks::score_texts(tasks::Generator::open(o.model), read.texts, config);
-  const models::Decoder model = models::load_decoder(o.model, {.as_stored = true});
+  if (!o.ids) return tasks::score_texts(tasks::Generator::open(o.folder()), read.texts, config);
+  const models::Decoder model = models::load_decoder(o.folder(), {.as_stored = true});
   std::vector<std::vector<int32_t>> ids;
   for (size_t i = 0; i < read.texts.size(); ++i) {
     ids.push_back(parse_ids("[score] " + read.places[i], read.texts[i], model.config.vocabulary));
@@ -113,8 +115,10 @@ std::string perplexity_text(const tasks::Score& s) {
 void run_texts(const Options& o, const Common& common) {
   const Texts texts = read_texts(o);
   TextOutput out(o.output, o.input);
+  const std::vector<tasks::Score> scores = scores_of(o, texts);
+  tell_adapter(o.folder(), common);
   size_t at = 0;
-  for (const tasks::Score& s : scores_of(o, texts)) {
+  for (const tasks::Score& s : scores) {
     nlohmann::json j = to_json(s);
     const double bytes = static_cast<double>(texts.texts[at++].size());
     if (!o.ids && bytes > 0) j["bits_per_byte"] = -s.log_probability / (std::numbers::ln2 * bytes);
@@ -125,7 +129,7 @@ void run_texts(const Options& o, const Common& common) {
 }
 
 void run(const CLI::App* app, const Options& o, const Common& common) {
-  const bool translator = models::read_config(o.model).family == models::Family::kEncoderDecoder;
+  const bool translator = models::read_config(o.folder()).family == models::Family::kEncoderDecoder;
   for (const char* flag : {"--whole", "--stride", "--with-end"}) {
     if (translator && given(app, flag)) fail("[score] {} is for language models: '{}' is a translator", flag, o.model);
   }
@@ -143,7 +147,7 @@ void add_score(CLI::App& parent, const Common& common) {
                               "heed score MODEL --src in.txt --tgt out.txt\n"
                               "  heed score MODEL --whole --input book.txt");
   const auto o = std::make_shared<Options>();
-  add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
+  add_model(app, o->model, o->base);
   add_text(app, "--src", o->src, "source sentences; without --src and --tgt, lines of source<TAB>translation are read",
            "F");
   add_text(app, "--tgt", o->tgt, "their translations", "F");

@@ -1,6 +1,7 @@
 #include "heed/cli/train_progress.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -118,7 +119,11 @@ void TrainProgress::on_progress(const std::string& stage, double share) {
 void TrainProgress::started(const train::TrainConfig& config, const train::Forecast& f) {
   const std::string time =
       std::isfinite(f.seconds) ? "about " + duration_text(f.seconds) + " left" : "until it is stopped";
-  on_message(fmt::format("{}: {} parameters, {}", config.model.preset, with_commas(f.parameters), f.data));
+  const train::TrainConfig::Model& m = config.model;
+  const std::string what = m.adapts() ? fmt::format("LoRA of rank {}, alpha {}, beside {} of '{}'", m.lora,
+                                                    m.lora_alpha, fmt::join(m.lora_modules, ", "), m.from)
+                                      : m.preset;
+  on_message(fmt::format("{}: {} parameters, {}", what, with_commas(f.parameters), f.data));
   on_message(fmt::format("{:.0f} tokens/s in {}, {:.0f} MB of memory, {}", f.tokens_per_second, config.train.precision,
                          static_cast<double>(f.memory_bytes) * 1e-6, time));
 }

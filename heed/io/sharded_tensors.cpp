@@ -70,14 +70,18 @@ bool ShardedTensors::exists(const std::string& folder) {
   return fs::exists(inside(folder, kWhole)) || fs::exists(inside(folder, kIndex));
 }
 
-ShardedTensors ShardedTensors::open(const std::string& folder) {
+ShardedTensors ShardedTensors::open_file(const std::string& path) {
   ShardedTensors all;
-  all.path_ = inside(folder, kWhole);
-  if (fs::exists(all.path_) || !fs::exists(inside(folder, kIndex))) {
-    all.files_.push_back(std::make_unique<const SafeTensors>(SafeTensors::open(all.path_)));
-    for (const StoredTensor& t : all.files_[0]->tensors()) all.by_name_.emplace(t.name, &t);
-    return all;
-  }
+  all.path_ = path;
+  all.files_.push_back(std::make_unique<const SafeTensors>(SafeTensors::open(path)));
+  for (const StoredTensor& t : all.files_[0]->tensors()) all.by_name_.emplace(t.name, &t);
+  return all;
+}
+
+ShardedTensors ShardedTensors::open(const std::string& folder) {
+  const std::string whole = inside(folder, kWhole);
+  if (fs::exists(whole) || !fs::exists(inside(folder, kIndex))) return open_file(whole);
+  ShardedTensors all;
   all.path_ = inside(folder, kIndex);
   const std::string label = "'" + printable(all.path_) + "'";
   const MappedFile text(all.path_);

@@ -22,6 +22,7 @@ class ShardedTensors {
   // model.safetensors where there is one, else the index and its files. An index that does not agree with what the
   // files hold is an error that names the tensor.
   static ShardedTensors open(const std::string& folder);
+  static ShardedTensors open_file(const std::string& path);  // one file of any name
   static bool exists(const std::string& folder);
 
   const StoredTensor* find(std::string_view name) const;  // null: there is none

@@ -9,9 +9,11 @@
 #include "heed/io/atomic_file.h"
 #include "heed/io/bounded_json.h"
 #include "heed/io/mapped_file.h"
+#include "heed/io/printable.h"
 #include "heed/models/architecture.h"
 #include "heed/models/config_json.h"
 #include "heed/models/foreign_json.h"
+#include "heed/models/lora.h"
 #include "heed/models/weights.h"
 
 namespace heed::models {
@@ -40,6 +42,18 @@ void read_settings(const std::string& path, Read read) {
   const MappedFile file(path);
   read(std::string_view(reinterpret_cast<const char*>(file.bytes().data()), file.bytes().size()),
        "[model] '" + path + "'");
+}
+
+// The name under a key of a file of settings; "" where there is none.
+std::string said_in(const std::string& path, const char* key) {
+  std::string said;
+  if (!fs::is_regular_file(path)) return said;
+  read_settings(path, [&](std::string_view text, const std::string&) {
+    const json settings = text.size() > kMostSettings ? json() : parse_bounded(text);
+    const auto found = settings.is_object() ? settings.find(key) : settings.end();
+    if (settings.is_object() && found != settings.end() && found->is_string()) said = found->get<std::string>();
+  });
+  return said;
 }
 
 // Ends of a text are told in two places; each may know some that the other does not.
@@ -82,7 +96,8 @@ Model load(const std::string& folder, ParsedConfig parsed, const LoadOptions& op
   const WeightsLayout layout = layout_of(config, architecture);
   // The file bounds what is allocated, whatever the config says.
   check_weights(*file, model.parameters, layout);
-  if (options.as_stored) leave_stored(file, model.parameters, layout);
+  if (options.frozen) model.parameters.freeze();
+  if (options.as_stored) leave_stored(file, model.parameters, layout, options.frozen ? Leave::kPlain : Leave::kAll);
   model.parameters.allocate_for_loading();
   read_weights(*file, model.parameters, layout);
   return model;
@@ -129,19 +144,27 @@ ParsedConfig read_parsed_config(const std::string& folder) {
 }
 
 bool is_model_directory(const std::string& folder) {
-  const std::string path = inside(folder, "config.json");
-  if (!fs::is_regular_file(path)) return false;
-  bool known = false;
-  read_settings(path, [&](std::string_view text, const std::string&) {
-    const json config = text.size() > kMostSettings ? json() : parse_bounded(text);
-    const auto type = config.is_object() ? config.find("model_type") : config.end();
-    known = config.is_object() && type != config.end() && type->is_string() &&
-            (*type == "heed" || find_architecture(type->get<std::string>()) != nullptr);
-  });
-  return known;
+  const std::string type = said_in(inside(folder, "config.json"), "model_type");
+  return type == "heed" || find_architecture(type) != nullptr ||
+         said_in(inside(folder, "adapter_config.json"), "peft_type") == "LORA";
 }
 
-ModelConfig read_config(const std::string& folder) { return read_parsed_config(folder).config; }
+std::string base_of(const ModelFolder& folder) {
+  if (!is_adapter(folder.path)) {
+    if (!folder.base.empty()) fail("[model] '{}' is no adapter: a base is expected of adapters alone", folder.path);
+    return folder.path;
+  }
+  if (!folder.base.empty()) return folder.base;
+  const std::string named = read_adapter_config(folder.path).base;
+  if (named.empty()) fail_file("[model] the adapter '{}' names no base: expected --base MODEL", folder.path);
+  for (const fs::path& path : {fs::path(named), fs::path(folder.path) / named}) {
+    if (fs::is_directory(path)) return path.string();
+  }
+  fail_file("[model] '{}' is an adapter of {}, which is no folder here: expected --base MODEL", folder.path,
+            in_quotes(named));
+}
+
+ModelConfig read_config(const ModelFolder& folder) { return read_parsed_config(base_of(folder)).config; }
 
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options) {
   ParsedConfig parsed = read_parsed_config(folder);
@@ -151,11 +174,19 @@ EncoderDecoder load_translator(const std::string& folder, const LoadOptions& opt
   return load<EncoderDecoder>(folder, std::move(parsed), {.for_running = options.for_running});
 }
 
-Decoder load_decoder(const std::string& folder, const LoadOptions& options) {
-  return load<Decoder>(folder, read_decoder(folder), options);
+Decoder load_decoder(const ModelFolder& folder, const LoadOptions& options) {
+  const std::string base = base_of(folder);
+  ParsedConfig parsed = read_decoder(base);
+  if (options.config) parsed.config = *options.config;
+  Decoder model = load<Decoder>(base, std::move(parsed), options);
+  if (!is_adapter(folder.path)) return model;
+  const Lora lora = Lora::load(folder.path, model);
+  options.as_stored ? lora.attach(model) : lora.merge_into(model);
+  return model;
 }
 
 OpenDecoder open_decoder(const std::string& folder) {
+  if (is_adapter(folder)) fail_file("[model] '{}' is an adapter: expected a whole model, as its base is", folder);
   const ParsedConfig parsed = read_decoder(folder);
   const Decoder model(parsed.config, std::nullopt);
   OpenDecoder open{std::make_shared<const ShardedTensors>(open_weights(folder)), {}};

@@ -14,12 +14,25 @@
 
 namespace heed::models {
 
+// A model directory, or that of an adapter (lora.h), which needs the model that it belongs to.
+struct ModelFolder {
+  std::string path;
+  std::string base;  // of an adapter; "": what its config names
+
+  ModelFolder(std::string p, std::string b = "")  // NOLINT(google-explicit-constructor)
+      : path(std::move(p)), base(std::move(b)) {}
+  ModelFolder(const char* p) : path(p) {}  // NOLINT(google-explicit-constructor)
+};
+// Where config.json and the weights are: of an adapter the folder of its base, which may be named from here or from the
+// adapter's folder; else the path itself.
+std::string base_of(const ModelFolder& folder);
+
 // From config.json (its `family` says what kind of model it is), and of a Marian model what that leaves open from the
 // weights: its tables of positions and its output bias are looked at, no other weight.
-ModelConfig read_config(const std::string& folder);
-// The same, with the type that config.json names.
+ModelConfig read_config(const ModelFolder& folder);
+// The same of a model directory, with the type that config.json names.
 ParsedConfig read_parsed_config(const std::string& folder);
-// Whether a folder has a config.json that names a type which heed knows; nothing more is looked at.
+// Whether a folder names a type of model that heed knows, or is an adapter's; nothing more is looked at.
 bool is_model_directory(const std::string& folder);
 // "marian", "gpt2", "llama", "qwen2" or "heed": what a config is written as.
 std::string model_type(const ModelConfig& config);
@@ -30,12 +43,18 @@ struct LoadOptions {
   // Of a language model: matrices stay in the mapped file, f32, f16, bf16 or quantised, and are multiplied as they are.
   // Nothing is read before it is used, nor looked at for NaN.
   bool as_stored = false;
+  // Its weights will not be trained, but what is before them may be: no memory for gradients, and what is quantised is
+  // read as numbers, through which gradients pass.
+  bool frozen = false;
+  // Instead of what config.json says: the same shape with other dropouts or ids.
+  const ModelConfig* config = nullptr;
 };
 // From model.safetensors, or from several files with model.safetensors.index.json. Missing, unexpected and misshapen
 // tensors are one error that lists them by name; so is one with NaN or infinity. Quantised ones are read as the numbers
 // that they stand for.
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options = {});
-Decoder load_decoder(const std::string& folder, const LoadOptions& options = {});
+// An adapter is merged into weights that are read, and computed beside those that stay in the file.
+Decoder load_decoder(const ModelFolder& folder, const LoadOptions& options = {});
 
 // The tensors of a language model, and which of them products read.
 struct OpenDecoder {

@@ -286,9 +286,10 @@ std::vector<MatrixInFile> matrices_of_products(const ShardedTensors& file, const
 }
 
 void leave_stored(const std::shared_ptr<const ShardedTensors>& file, const nn::Parameters& parameters,
-                  const WeightsLayout& layout) {
+                  const WeightsLayout& layout, Leave leave) {
   for (const Match& m : matches(*file, parameters, layout)) {
-    if (auto numbers = in_file(m)) {
+    auto numbers = in_file(m);
+    if (numbers && (leave == Leave::kAll || !kernels::is_quantised(numbers->type))) {
       numbers->owner = file;
       Tensor(m.tensor).set_stored(std::move(*numbers));
     }

@@ -20,10 +20,11 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const StackConfig& co
 Tensor MultiHeadAttention::self(const Tensor& x, const AttentionSpans& spans, const PositionEncoding& positions,
                                 const Context& context) const {
   const int64_t q_size = heads * head_size, kv_size = kv_heads * head_size;
-  const Tensor qkv = linear_side_by_side(x, in);                    // (T, (H + 2 H_kv) D)
-  Tensor q = columns(qkv, 0, q_size);                               // (T, H D)
-  Tensor k = columns(qkv, q_size, q_size + kv_size);                // (T, H_kv D)
-  Tensor v = columns(qkv, q_size + kv_size, q_size + 2 * kv_size);  // (T, H_kv D)
+  const Tensor qkv =
+      adapted(linear_side_by_side(x, in), x, in_adapters, spans.queries, context);  // (T, (H + 2 H_kv) D)
+  Tensor q = columns(qkv, 0, q_size);                                               // (T, H D)
+  Tensor k = columns(qkv, q_size, q_size + kv_size);                                // (T, H_kv D)
+  Tensor v = columns(qkv, q_size + kv_size, q_size + 2 * kv_size);                  // (T, H_kv D)
   q = positions.rotate(q, heads, spans.queries);
   k = positions.rotate(k, kv_heads, spans.queries);
   if (spans.cache) {
@@ -67,7 +68,7 @@ Tensor MultiHeadAttention::attend(const Tensor& q, const Tensor& k, const Tensor
                                   const Context& context) const {
   Tensor merged = attention(q, k, v, args);  // (T, H D), never (T, T')
   if (!gains.empty()) merged = scale_heads(merged, gains);
-  const Tensor y = out(merged);  // (T, C)
+  const Tensor y = out(merged, args.q_spans, context);  // (T, C)
   if (context.trace) context.trace->attention(path, {q, k, v, merged, y, args});
   return y;
 }

@@ -16,7 +16,8 @@ struct AttentionSpans {
 };
 
 struct MultiHeadAttention {
-  std::vector<LinearWeight> in;  // query, key, value
+  std::vector<LinearWeight> in;      // query, key, value
+  std::vector<LowRank> in_adapters;  // of self-attention, for columns of the three side by side
   Linear out;
   int64_t heads = 1, kv_heads = 1, head_size = 0;
   float weight_dropout = 0;

@@ -19,9 +19,11 @@ FeedForward::FeedForward(const Scope& scope, const StackConfig& config)
 
 Tensor FeedForward::forward(const Tensor& x, const Spans& spans, const Context& context) const {
   const Dropout drop = context.dropout(activation_dropout, place);
-  if (!gated) return feed_forward(x, {up.map, down.map, act, drop}, spans);
-  const Tensor hidden = gate(gate_map(x), up(x), act);  // (T, F)
-  return down(dropout(hidden, spans, drop));            // (T, C)
+  const bool plain = up.adapters.empty() && down.adapters.empty();
+  if (!gated && plain) return feed_forward(x, {up.map, down.map, act, drop}, spans);
+  const Tensor wide = up(x, spans, context);                                                         // (T, F)
+  const Tensor hidden = gated ? gate(gate_map(x, spans, context), wide, act) : activate(wide, act);  // (T, F)
+  return down(dropout(hidden, spans, drop), spans, context);                                         // (T, C)
 }
 
 }  // namespace heed::nn

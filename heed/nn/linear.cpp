@@ -22,6 +22,15 @@ Linear::Linear(const Scope& scope, int64_t in, int64_t out, const LinearOptions&
   if (options.bias) map.bias = scope.declare("bias", {out}, Init::zeros());
 }
 
+Tensor adapted(Tensor y, const Tensor& x, std::span<const LowRank> adapters, const Spans& spans,
+               const Context& context) {
+  for (const LowRank& adapter : adapters) {
+    const Tensor dropped = dropout(x, spans, context.dropout(adapter.dropout, adapter.place));
+    y = add_low_rank(std::move(y), dropped, adapter.weight);
+  }
+  return y;
+}
+
 std::vector<LinearWeight> linear_group(const Scope& scope, int64_t in, std::initializer_list<NamedSize> maps,
                                        const LinearOptions& options) {
   std::vector<LinearWeight> group;

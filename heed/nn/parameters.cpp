@@ -63,15 +63,21 @@ void Parameters::allocate_for_loading() {
   size_ = 0;
   for (const Parameter& p : list_) size_ += p.tensor.stored() ? 0 : p.tensor.numel();
   values_ = Buffer(size_);
-  gradients_ = Buffer(size_);
+  if (!frozen_) gradients_ = Buffer(size_);
   int64_t offset = 0;
   for (const Parameter& p : list_) {
     if (p.tensor.stored()) continue;
     p.tensor.node()->values = values_;
     p.tensor.node()->offset = offset;
-    Tensor(p.tensor).set_grad_storage(gradients_, offset);
+    if (!frozen_) Tensor(p.tensor).set_grad_storage(gradients_, offset);
     offset += p.tensor.numel();
   }
+}
+
+void Parameters::freeze() {
+  if (values_) fail("[parameters] frozen after they were given memory");
+  frozen_ = true;
+  for (const Parameter& p : list_) Tensor(p.tensor).set_requires_grad(false);
 }
 
 const Parameter* Parameters::find(std::string_view name) const {

@@ -36,6 +36,8 @@ class Parameters {
   void allocate(uint64_t seed);
   // Memory alone: every number is about to be read from a file. What is stored in one already gets none.
   void allocate_for_loading();
+  // They will not be trained: no gradients, and no memory for them. Before they are given memory.
+  void freeze();
 
   const std::vector<Parameter>& list() const { return list_; }
   const Parameter* find(std::string_view name) const;
@@ -53,6 +55,7 @@ class Parameters {
   std::vector<Parameter> list_;
   Buffer values_, gradients_;
   int64_t size_ = 0;
+  bool frozen_ = false;
 };
 
 // A place in the tree of names.

@@ -180,11 +180,15 @@ class PromptStream {
 
 }  // namespace
 
-Generator Generator::open(const std::string& folder) {
+std::string tokenizer_folder(const models::ModelFolder& folder) {
+  return text::has_tokenizer(folder.path) ? folder.path : models::base_of(folder);
+}
+
+Generator Generator::open(const models::ModelFolder& folder) {
   models::Decoder model = models::load_decoder(folder, {.as_stored = true});
-  std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(folder);
+  std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(tokenizer_folder(folder));
   if (tokenizer->size() > model.config.vocabulary) {
-    fail_file("[model] '{}': the tokenizer has {} ids, the model {}", folder, tokenizer->size(),
+    fail_file("[model] '{}': the tokenizer has {} ids, the model {}", folder.path, tokenizer->size(),
               model.config.vocabulary);
   }
   return {std::move(model), std::move(tokenizer)};

@@ -9,15 +9,19 @@
 
 #include "heed/decode/generation.h"
 #include "heed/decode/ordered_stream.h"
+#include "heed/models/directory.h"
 #include "heed/text/tokenizer.h"
 
 namespace heed::tasks {
+
+// The folder itself, or of an adapter that has no tokenizer that of its base.
+std::string tokenizer_folder(const models::ModelFolder& folder);
 
 struct Generator {
   models::Decoder model;
   std::shared_ptr<const text::Tokenizer> tokenizer;
 
-  static Generator open(const std::string& folder);
+  static Generator open(const models::ModelFolder& folder);
 };
 // A language model that someone else holds; without a tokenizer it knows ids alone.
 struct GeneratorView {

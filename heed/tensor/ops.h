@@ -70,6 +70,14 @@ Tensor linear(const Tensor& x, const LinearWeight& w, Activation act = Activatio
 // Several maps of one input side by side: (T, in) -> (T, out1 + out2 + ...); x is read once.
 Tensor linear_side_by_side(const Tensor& x, std::span<const LinearWeight> maps);
 
+// What LoRA adds to a linear map: y + scale (x A^T) B^T, in `out` columns of y. Where nobody else holds y, in its memory.
+struct LowRankWeight {
+  Tensor a, b;  // (r, in), (out, r)
+  float scale = 1;
+  int64_t column = 0;  // of y, where B's outputs begin
+};
+Tensor add_low_rank(Tensor y, const Tensor& x, const LowRankWeight& w);
+
 Tensor activate(const Tensor& x, Activation act);
 Tensor gate(const Tensor& gate_in, const Tensor& up, Activation act);  // act(gate_in) * up
 Tensor softmax(const Tensor& x);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "heed/models/config.h"
+#include "heed/models/lora_config.h"
 #include "heed/text/train_tokenizer_lm.h"
 #include "heed/train/optimizer.h"
 #include "heed/train/schedule.h"
@@ -52,6 +53,12 @@ struct TrainConfig {
     std::string from;  // a model directory to go on from, which has a shape of its own
     int64_t layers = 0, kv_heads = 0, context = 0;
     std::optional<bool> bias, tie;
+    // An adapter beside the weights of `from`, which stay as they are; -1: all weights are trained.
+    int64_t lora = -1;
+    double lora_alpha = 0, lora_dropout = 0;
+    std::vector<std::string> lora_modules;
+    bool lora_merge = false;
+    bool adapts() const { return lora >= 0; }
   } model;
   struct Run {
     int64_t max_steps = 0, max_epochs = 0;  // 0: no limit; all three 0: what the preset says
@@ -122,6 +129,7 @@ std::string config_text(const TrainConfig& config);
 models::ModelConfig model_config(const TrainConfig& config, int64_t source_vocabulary, int64_t vocabulary);
 OptimizerConfig optimizer_config(const TrainConfig& config);
 Schedule schedule_of(const TrainConfig& config);
+models::LoraConfig lora_config(const TrainConfig& config);               // of a language model that adapts another
 text::TokenizerConfig tokenizer_config(const TrainConfig& config);       // of a translator
 text::LmTokenizerConfig lm_tokenizer_config(const TrainConfig& config);  // of a language model
 

@@ -3,10 +3,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <sstream>
 #include <tuple>
 
 #include "heed/base/error.h"
 #include "heed/models/directory.h"
+#include "heed/models/lora.h"
 #include "heed/train/task_config.h"
 
 namespace heed::train {
@@ -128,9 +130,25 @@ std::vector<ConfigField> model_fields(TrainConfig::Model& m) {
   };
 }
 
+std::vector<ConfigField> lora_fields(TrainConfig::Model& m) {
+  return {
+      {"model.lora",
+       &m.lora,
+       "rank of an adapter beside the weights of model.from, which stay as they are; -1: all weights are trained",
+       {},
+       -1,
+       models::kMostLoraRank},
+      {"model.lora_alpha", &m.lora_alpha, "the adapter counts alpha / rank; 0: twice the rank", {}, 0, 1e6},
+      {"model.lora_dropout", &m.lora_dropout, "on what the adapter reads", {}, 0, 0.999},
+      {"model.lora_modules", &m.lora_modules,
+       "linear maps by their published names (q_proj, v_proj; c_attn), or all; those of queries and values without it"},
+      {"model.lora_merge", &m.lora_merge, "MODEL is a whole model; false: PEFT's files of an adapter"},
+  };
+}
+
 std::vector<ConfigField> fields(TrainConfig& c) {
   std::vector<ConfigField> all;
-  for (const auto& table : {data_fields(c.data), text_fields(c.text), model_fields(c.model)})
+  for (const auto& table : {data_fields(c.data), text_fields(c.text), model_fields(c.model), lora_fields(c.model)})
     all.insert(all.end(), table.begin(), table.end());
   return all;
 }
@@ -157,6 +175,19 @@ void check_data(const TrainConfig::Data& d) {
     fail("[config] data.documents is '{}': with data.chat a line is a conversation", d.documents);
 }
 
+void check_lora(const TrainConfig::Model& m) {
+  const std::pair<const char*, bool> own[] = {{"model.lora_alpha", m.lora_alpha != 0},
+                                              {"model.lora_dropout", m.lora_dropout != 0},
+                                              {"model.lora_modules", !m.lora_modules.empty()},
+                                              {"model.lora_merge", m.lora_merge}};
+  for (const auto& [key, said] : own) {
+    if (said && !m.adapts()) fail("[config] {} is said without model.lora: expected a rank (--lora 8)", key);
+  }
+  if (m.lora == 0) fail("[config] model.lora is 0: expected a rank of 1 or more, or -1 to train all weights");
+  if (m.adapts() && m.from.empty())
+    fail("[config] model.lora is {} without model.from: expected a model to adapt (--from MODEL)", m.lora);
+}
+
 void check(const TrainConfig& config) {
   check_data(config.data);
   const TrainConfig::Text& t = config.text;
@@ -165,6 +196,7 @@ void check(const TrainConfig& config) {
          t.normalization, t.tokenizer);
   }
   const TrainConfig::Model& m = config.model;
+  check_lora(m);
   if (m.from.empty()) return;
   std::error_code ignored;
   if (std::filesystem::equivalent(m.from, config.save.out, ignored))
@@ -204,8 +236,32 @@ void take_shape(TrainConfig::Model& m) {
   for (double* rate : {&m.dropout, &m.attention_dropout, &m.activation_dropout}) *rate = std::max(*rate, 0.0);
 }
 
+// "a,b" is two names.
+std::vector<std::string> split_names(const std::vector<std::string>& typed) {
+  std::vector<std::string> names;
+  for (const std::string& list : typed) {
+    std::istringstream parts(list);
+    for (std::string name; std::getline(parts, name, ',');) {
+      if (!name.empty()) names.push_back(name);
+    }
+  }
+  return names;
+}
+
+void resolve_lora(TrainConfig::Model& m) {
+  if (models::is_adapter(m.from))
+    fail("[config] '{}' of model.from is an adapter: expected the model that it belongs to", m.from);
+  if (m.lora > m.d_model)
+    fail("[config] model.lora is {}: expected a rank of 1 to {}, the features of '{}'", m.lora, m.d_model, m.from);
+  fill(m.lora_alpha, 2.0 * static_cast<double>(m.lora));
+  const models::Decoder shape(models::read_config(m.from), std::nullopt);
+  m.lora_modules = models::lora_modules(split_names(m.lora_modules), shape);
+}
+
 void resolve_model(TrainConfig::Model& m, const Preset& p) {
-  if (!m.from.empty()) return take_shape(m);
+  if (!m.from.empty()) take_shape(m);
+  if (m.adapts()) resolve_lora(m);
+  if (!m.from.empty()) return;
   const bool llama = m.arch == "llama";
   fill(m.layers, p.layers), fill(m.d_model, p.d_model), fill(m.heads, p.heads), fill(m.context, p.context);
   fill(m.kv_heads, m.heads);
@@ -233,9 +289,9 @@ std::string resolve(TrainConfig& c, int64_t bytes, const Machine& machine) {
   // A batch is ragged: conversations that stay whole and see nothing of each other cost nothing.
   if (!c.data.pack) c.data.pack = c.data.chat.empty();
   fill(c.train.batch_tokens, p.batch_tokens);
-  // What was learned once should not be shaken off.
-  if (c.train.schedule != "paper")
-    fill(c.train.learning_rate, c.model.from.empty() ? p.learning_rate : 0.1 * p.learning_rate);
+  // What was learned once should not be shaken off; what an adapter learns is new.
+  const bool fresh = c.model.from.empty() || c.model.adapts();
+  if (c.train.schedule != "paper") fill(c.train.learning_rate, fresh ? p.learning_rate : 0.1 * p.learning_rate);
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
     c.train.max_steps = p.steps;
     if (c.valid.patience == 0) c.valid.patience = 10;
@@ -293,6 +349,14 @@ models::ModelConfig model(const TrainConfig& config, int64_t /*source_vocabulary
 }
 
 }  // namespace
+
+models::LoraConfig lora_config(const TrainConfig& config) {
+  const TrainConfig::Model& m = config.model;
+  models::LoraConfig c;
+  c.rank = m.lora, c.alpha = m.lora_alpha, c.dropout = m.lora_dropout, c.modules = m.lora_modules;
+  c.base = std::filesystem::absolute(m.from).lexically_normal().string();
+  return c;
+}
 
 text::LmTokenizerConfig lm_tokenizer_config(const TrainConfig& config) {
   text::LmTokenizerConfig t;

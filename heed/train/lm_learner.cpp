@@ -36,6 +36,15 @@ void take_weights(const models::Decoder& model, const std::string& from) {
     std::copy_n(p.tensor.data(), p.tensor.numel(), model.parameters[p.name].data());
 }
 
+// The model as a run starts with it. What an adapter is trained beside stays in its file.
+models::Decoder first_model(const TrainConfig& config, const models::ModelConfig& c) {
+  const std::string& from = config.model.from;
+  if (config.model.adapts()) return models::load_decoder(from, {.as_stored = true, .frozen = true, .config = &c});
+  models::Decoder model(c, static_cast<uint64_t>(config.train.seed));
+  from.empty() ? shrink_residual_weights(model) : take_weights(model, from);
+  return model;
+}
+
 }  // namespace
 
 int64_t predicted(std::span<const int32_t> ids) {
@@ -66,9 +75,12 @@ LmLearner::LmLearner(const TrainConfig& config, const LmData& data) : LmLearner(
 LmLearner::LmLearner(const TrainConfig& config, const LmData& data, const models::ModelConfig& model)
     : config_(config),
       data_(data),
-      model_(model, static_cast<uint64_t>(config.train.seed)),
+      model_(first_model(config, model)),
       how_{data.start >= 0 ? data.start : model_.config.tokens.start, config.data.across} {
-  config.model.from.empty() ? shrink_residual_weights(model_) : take_weights(model_, config.model.from);
+  if (!config.model.adapts()) return;
+  lora_.emplace(lora_config(config), model_);
+  lora_->parameters.allocate(static_cast<uint64_t>(config.train.seed));
+  lora_->attach(model_);
 }
 
 int64_t LmLearner::batches(int64_t epoch) {
@@ -175,6 +187,12 @@ void LmLearner::write_samples(ValidationReport& r) const {
   }
 }
 
-void LmLearner::publish(const std::string& folder) { models::save_decoder(folder, model_); }
+void LmLearner::publish(const std::string& folder) {
+  if (!lora_) return models::save_decoder(folder, model_);
+  if (!config_.model.lora_merge) return lora_->save(folder);
+  const models::Decoder whole = models::load_decoder(config_.model.from, {.frozen = true, .config = &model_.config});
+  lora_->merge_into(whole);
+  models::save_decoder(folder, whole);
+}
 
 }  // namespace heed::train

@@ -8,6 +8,7 @@
 #include "heed/data/blocks.h"
 #include "heed/data/text_store.h"
 #include "heed/models/decoder.h"
+#include "heed/models/lora.h"
 #include "heed/text/chat_ids.h"
 #include "heed/text/tokenizer.h"
 #include "heed/train/config.h"
@@ -42,7 +43,7 @@ class LmLearner : public Learner {
   // A model of documents that are no text (pixel_learner.h): its ids are its own.
   LmLearner(const TrainConfig& config, const LmData& data, const models::ModelConfig& model);
 
-  const nn::Parameters& parameters() const override { return model_.parameters; }
+  const nn::Parameters& parameters() const override { return lora_ ? lora_->parameters : model_.parameters; }
   std::string identity() const override { return data_.identity; }
   int64_t batches(int64_t epoch) override;
   BatchSize size_of(int64_t batch) const override;
@@ -68,6 +69,7 @@ class LmLearner : public Learner {
   std::vector<int32_t> first_question(const data::TextStore& store, int64_t conversation) const;
 
   models::Decoder model_;
+  std::optional<models::Lora> lora_;  // what is trained, where the model's own weights are not
   const TextBatchConfig how_;
   std::unique_ptr<data::EpochBlocks> epoch_;
   int64_t epoch_of_blocks_ = -1;

@@ -7,6 +7,7 @@
 #include "heed/io/atomic_file.h"
 #include "heed/io/printable.h"
 #include "heed/models/directory.h"
+#include "heed/tasks/generator.h"
 #include "heed/text/chat_ids.h"
 #include "heed/train/lm_learner.h"
 #include "heed/train/task.h"
@@ -52,7 +53,7 @@ class LmTask final : public Task {
  public:
   int64_t survey(const TrainConfig& config, const Preparation& preparation) override {
     if (is_chat(config) && !config.model.from.empty())
-      text::load_chat_template(config.model.from);  // a broken one early
+      text::load_chat_template(tasks::tokenizer_folder(config.model.from));  // a broken one early
     bytes_ = read_all(config, train_files(config), "train", preparation);
     if (!valid_files(config).empty()) read_all(config, valid_files(config), "validate", preparation);
     return bytes_;
@@ -109,9 +110,9 @@ class LmTask final : public Task {
   // Those of the model to go on from, with its chat template, or heed's where it has none.
   static void stage_tokenizer_of(const TrainConfig& config, const Preparation& preparation) {
     namespace fs = std::filesystem;
-    const std::string staging = staging_of(config.save.out);
+    const std::string staging = staging_of(config.save.out), folder = tasks::tokenizer_folder(config.model.from);
     for (const text::TokenizerFile& file : text::tokenizer_files()) {
-      const fs::path from = fs::path(config.model.from) / file.name;
+      const fs::path from = fs::path(folder) / file.name;
       if (fs::exists(from)) fs::copy_file(from, fs::path(staging) / file.name);
     }
     if (is_chat(config) && !text::load_chat_template(staging)) {
@@ -121,7 +122,7 @@ class LmTask final : public Task {
       preparation.observer.on_message(
           fmt::format("'{}' has no chat template: heed's own is used, its marks as plain text", config.model.from));
     }
-    const int64_t size = text::load_tokenizer(config.model.from)->size();
+    const int64_t size = text::load_tokenizer(folder)->size();
     const int64_t rows = models::read_config(config.model.from).vocabulary;
     if (size > rows) {
       fail_file("[train] the tokenizer of '{}' has {} ids, its model knows {}", config.model.from, size, rows);

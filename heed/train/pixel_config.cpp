@@ -42,7 +42,8 @@ void add_shared(std::vector<ConfigField>& all, const std::vector<ConfigField>& o
   static const std::set<std::string> kNotOurs = {"model.from", "model.context", "valid.samples", "valid.max_tokens"};
   for (const ConfigField& field : of_text) {
     const std::string key = field.key;
-    if ((key.starts_with("model.") || key.starts_with("valid.")) && kNotOurs.count(key) == 0) all.push_back(field);
+    const bool ours = key.starts_with("valid.") || (key.starts_with("model.") && !key.starts_with("model.lora"));
+    if (ours && kNotOurs.count(key) == 0) all.push_back(field);
   }
 }
 

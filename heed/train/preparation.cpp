@@ -9,6 +9,7 @@
 
 #include "heed/base/error.h"
 #include "heed/io/atomic_file.h"
+#include "heed/models/lora.h"
 #include "heed/models/parameter_count.h"
 #include "heed/train/checkpoint.h"
 #include "heed/train/task.h"
@@ -38,12 +39,14 @@ void check_early(TrainConfig config) {
   check_resolved(config);
 }
 
-// Weights, gradients and two moments; what a step needs beside them is known only later.
+// Weights, gradients and two moments, but what an adapter is trained beside has weights alone; what a step needs beside
+// them is known only later.
 void check_memory(const TrainConfig& config) {
   constexpr int64_t kFewest = 1000;
   const int64_t vocabulary = std::max(kFewest, config.text.vocabulary);
+  const double gigabytes = config.model.adapts() ? 4e-9 : 16e-9;  // of a weight
   const double needed =
-      16e-9 * static_cast<double>(models::parameter_parts(model_config(config, vocabulary, vocabulary)).total());
+      gigabytes * static_cast<double>(models::parameter_parts(model_config(config, vocabulary, vocabulary)).total());
   const double there =
       1e-9 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
   if (needed > there) {
@@ -92,7 +95,8 @@ void go_on(TrainConfig& config, const RunPaths& paths, Task& task, const Prepara
   check_resolved(config);
   const std::string mark = prepared_mark(paths.model), fingerprint = data_fingerprint(config);
   if (!fs::exists(mark)) {
-    if (fs::exists(paths.in_model("model.safetensors")) && checkpoints_in(paths.in_training("")).empty()) {
+    const bool finished = fs::exists(paths.in_model("model.safetensors")) || models::is_adapter(paths.model);
+    if (finished && checkpoints_in(paths.in_training("")).empty()) {
       fail("[train] '{}' holds a model and nothing to go on from: --overwrite without --resume replaces it",
            paths.model);
     }

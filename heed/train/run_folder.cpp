@@ -38,8 +38,14 @@ bool may_change(const std::string& key, const TrainConfig& config) {
 }
 
 // What heed writes into a model directory, besides tokenizers, train.toml and the folder "training".
-constexpr const char* kFiles[] = {
-    "config.json", "generation_config.json", "model.safetensors", "metrics.jsonl", "curves.svg", "samples.png"};
+constexpr const char* kFiles[] = {"config.json",
+                                  "generation_config.json",
+                                  "model.safetensors",
+                                  "adapter_config.json",
+                                  "adapter_model.safetensors",
+                                  "metrics.jsonl",
+                                  "curves.svg",
+                                  "samples.png"};
 constexpr const char *kLock = "lock", *kStaging = "staged", *kPrepared = "prepared";
 
 // Of an AtomicFile that was killed.
@@ -86,14 +92,25 @@ bool is_model(const fs::path& model) {
 template <class Config>
 auto data_files(Config& config) {
   auto& d = config.data;
-  return std::array{&d.src,        &d.tgt,  &d.tsv,        &d.valid_src, &d.valid_tgt,
-                    &d.valid_tsv,  &d.text, &d.valid_text, &d.chat,      &d.valid_chat,
-                    &d.images,     &d.labels, &d.valid_images, &d.valid_labels};
+  return std::array{&d.src,       &d.tgt,    &d.tsv,          &d.valid_src,   &d.valid_tgt,
+                    &d.valid_tsv, &d.text,   &d.valid_text,   &d.chat,        &d.valid_chat,
+                    &d.images,    &d.labels, &d.valid_images, &d.valid_labels};
+}
+
+// The weights that an adapter is trained beside: no checkpoint holds them.
+std::vector<std::string> base_files(const TrainConfig& config) {
+  std::vector<std::string> files;
+  if (!config.model.adapts()) return files;
+  for (const std::string& name : names_in(config.model.from)) {
+    if (name.ends_with(".safetensors")) files.push_back((fs::path(config.model.from) / name).string());
+  }
+  std::sort(files.begin(), files.end());
+  return files;
 }
 
 // With those that lie in folders; sentences come from files alone.
 std::vector<std::string> all_files(const TrainConfig& config) {
-  std::vector<std::string> all;
+  std::vector<std::string> all = base_files(config);
   for (const auto* files : data_files(config)) {
     const TrainConfig::Data& d = config.data;
     const auto may_be_folder = {&d.text, &d.valid_text, &d.chat, &d.valid_chat, &d.images, &d.valid_images};

@@ -1,5 +1,6 @@
-// Throws bytes at the readers of config.json, heed's own and the published ones: each takes them or refuses them with one
-// clean line, and what is taken describes a model that can be counted and written down again. `make fuzz` runs it.
+// Throws bytes at the readers of config.json, heed's own and the published ones, and of PEFT's adapter_config.json: each
+// takes them or refuses them with one clean line, and what is taken describes a model that can be counted, or an adapter,
+// and can be written down again. `make fuzz` runs it.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include "heed/base/error.h"
 #include "heed/models/architecture.h"
 #include "heed/models/config_json.h"
+#include "heed/models/lora_config.h"
 
 namespace {
 
@@ -40,13 +42,26 @@ void check_config(const ModelConfig& config) {
   require(a->config(theirs) == written);
 }
 
-}  // namespace
+void check_adapter(const heed::models::LoraConfig& config) {
+  require(config.rank > 0 && config.dropout >= 0 && config.dropout < 1);
+  const nlohmann::json written = heed::models::adapter_json(config);
+  require(heed::models::adapter_json(heed::models::parse_adapter_config(written.dump(), "[model] again")) == written);
+}
 
-extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+template <class Read>
+void try_to(Read read) {
   try {
-    check_config(heed::models::parse_config({reinterpret_cast<const char*>(data), size}, "[model] input").config);
+    read();
   } catch (const heed::FileError& error) {
     check_message(error.what());
   }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  try_to([&] { check_config(heed::models::parse_config(text, "[model] input").config); });
+  try_to([&] { check_adapter(heed::models::parse_adapter_config(text, "[model] input")); });
   return 0;
 }

@@ -83,11 +83,11 @@ def save_old(model, folder):
     save_file(tensors, folder / "model.safetensors", {"format": "pt"})
 
 
-def expected(name, model, values):
-    """Logits, loss and the gradient of every parameter, in double; the loss is the mean over positions 0 .. n-2."""
-    fixture = Fixture(f"decoders/{name}/expected")
+def expected(folder, model, values, parameters):
+    """Logits, loss and the gradients of parameters, in double; the loss is the mean over positions 0 .. n-2."""
+    fixture = Fixture(f"{folder}/expected")
     ids = fixture.input("ids", values.ids(VOCABULARY, ROWS, CONTEXT))
-    fixture.leaves.update(model.named_parameters())
+    fixture.leaves.update(parameters)
     logits = model(input_ids=ids).logits
     targets = torch.cat([ids[:, 1:], torch.full((ROWS, 1), -100)], 1)
     fixture.put("input.targets", targets)
@@ -113,7 +113,7 @@ def make():
             save_old(stored, folder)
         else:
             stored.save_pretrained(folder, max_shard_size="6KB" if name in SHARDED else "1GB")
-        expected(name, model, values)
+        expected(f"decoders/{name}", model, values, model.named_parameters())
 
 
 def heed(*arguments, text=""):
