@@ -38,9 +38,11 @@ set_tests_properties(house.includes_go_down house.an_include_that_goes_up_is_rej
                      PROPERTIES LABELS house)
 
 if(TARGET heed)
-  add_test(NAME house.readme_commands
-           COMMAND ${PROJECT_SOURCE_DIR}/tests/readme_test.sh ${PROJECT_SOURCE_DIR}/README.md $<TARGET_FILE:heed>)
-  set_tests_properties(house.readme_commands PROPERTIES LABELS house TIMEOUT 300)
+  foreach(readme README README.ko)
+    add_test(NAME house.commands_of_${readme}
+             COMMAND ${PROJECT_SOURCE_DIR}/tests/readme_test.sh ${PROJECT_SOURCE_DIR}/${readme}.md $<TARGET_FILE:heed>)
+    set_tests_properties(house.commands_of_${readme} PROPERTIES LABELS house TIMEOUT 300)
+  endforeach()
   add_test(NAME package.installed_and_used
            COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -D SOURCE=${PROJECT_SOURCE_DIR}
                    -D GENERATOR=${CMAKE_GENERATOR} -D COMPILER=${CMAKE_CXX_COMPILER} -D CONFIG=$<CONFIG>
