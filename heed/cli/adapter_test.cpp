@@ -75,8 +75,8 @@ TEST_F(AdapterProgram, TrainsRunsAndTellsWhatItIs) {
   // The base elsewhere, and the tokenizer with it alone.
   const std::string moved = (folder_ / "moved").string();
   fs::rename(base_, moved);
-  expect_wrong({"generate", out_}, 1, "which is no folder here: expected --base MODEL");
-  expect_wrong({"info", out_}, 1, "which is no folder here: expected --base MODEL");
+  expect_wrong({"generate", out_}, 1, "which is no folder here: expected its base_model_name_or_path, or --base");
+  expect_wrong({"info", out_}, 1, "which is no folder here: expected its base_model_name_or_path, or --base");
   fs::remove(out_ + "/byte_tokenizer.json");
   EXPECT_EQ(right({"generate", out_, "--base", moved, "--temperature", "0", "--max-tokens", "9"}).out, text.out);
   right({"score", out_, "--base", moved});

@@ -304,7 +304,7 @@ void add_generate(CLI::App& parent, const Common& common) {
   add_whole(app, "--batch-tokens", o->batch_tokens, {1, 1 << 24}, "that are worked on together");
   add_image_flags(app, *images);
   on_run(app, [app, o, images, &common] {
-    if (draws_images(app, o->model)) {
+    if (draws_images(app, {o->model, o->base})) {
       return generate_images(app, o->model, *images, paint_config(app, *o, common), common);
     }
     check_together(app);

@@ -32,6 +32,9 @@ constexpr const char* kTextFlags[] = {"--prompt",
                                       "--presence-penalty",
                                       "--frequency-penalty",
                                       "--ban",
+                                      "--chat",
+                                      "--system",
+                                      "--base",
                                       "--bias"};
 
 void check_flags(const CLI::App* app, const std::string& model, const ImageOptions& o) {
@@ -137,14 +140,14 @@ void add_image_flags(CLI::App* app, ImageOptions& o) {
       "F");
 }
 
-bool draws_images(const CLI::App* app, const std::string& model) {
-  const bool of_images = data::PixelFormat::in(model), by_ids = given(app, "--ids");
+bool draws_images(const CLI::App* app, const models::ModelFolder& model) {
+  const bool of_images = data::PixelFormat::in(model.path), by_ids = given(app, "--ids");
   for (const char* flag : kImageFlags) {
     if (!given(app, flag)) continue;
     if (of_images && by_ids) fail("[generate] {} with --ids: expected one of them", flag);
     if (of_images) continue;
     models::read_config(model);  // a folder that is none is told first
-    fail("[generate] {} is for models of images: '{}' is none", flag, model);
+    fail("[generate] {} is for models of images: '{}' is none", flag, model.path);
   }
   return of_images && !by_ids;
 }

@@ -66,7 +66,12 @@ void NewFolder::write(const std::function<void(const std::string&)>& write) cons
   write(beside.path().string());
   if (!replace_) return fs::rename(beside.path(), target_);
   exchange(beside.path(), target_);
-  keep_others(beside.path(), target_);
+  try {
+    keep_others(beside.path(), target_);
+  } catch (const fs::filesystem_error&) {
+    exchange(beside.path(), target_);  // as it was: nothing of the owner's goes
+    throw;
+  }
 } catch (const fs::filesystem_error& error) {
   fail_file("[{}] cannot write '{}': {}", command_, target_.string(), error.code().message());
 }

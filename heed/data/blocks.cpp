@@ -36,11 +36,11 @@ std::vector<Block> cut_in_blocks(const TextStore& store, int64_t context, bool p
   return blocks;
 }
 
-std::vector<Block> behind_starts(const TextStore& store) {
+std::vector<Block> behind_starts(const TextStore& store, int64_t context) {
   std::vector<Block> blocks;
   const std::span<const uint64_t> borders = store.borders();
   for (size_t i = 0; i + 1 < borders.size(); ++i) {
-    blocks.push_back({static_cast<int64_t>(borders[i]) + 1, static_cast<int64_t>(borders[i + 1])});
+    cut(blocks, {static_cast<int64_t>(borders[i]) + 1, static_cast<int64_t>(borders[i + 1])}, context, 0);
   }
   return blocks;
 }
@@ -51,7 +51,8 @@ EpochBlocks::EpochBlocks(const TextStore& store, const BlockConfig& config, int6
   if (epoch < 0) fail("[batches] epoch {}, expected 0 or more", epoch);
   Random random(config.seed, kStream + static_cast<uint64_t>(epoch));
   const auto first = static_cast<int64_t>(random.below(static_cast<uint64_t>(config.context)));
-  blocks_ = config.starts_given ? behind_starts(store) : cut_in_blocks(store, config.context, config.pack, first);
+  blocks_ = config.starts_given ? behind_starts(store, config.context)
+                                : cut_in_blocks(store, config.context, config.pack, first);
   shuffle(blocks_, random);
   int64_t tokens = 0;
   begins_.push_back(0);

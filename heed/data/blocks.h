@@ -19,13 +19,13 @@ struct BlockConfig {
   int64_t tokens = 4096;  // of a batch at most
   bool pack = true;       // all documents as one stream, cut in blocks; else each by itself
   uint64_t seed = 1;
-  bool starts_given = false;  // each document is a block, whatever its length: behind_starts()
+  bool starts_given = false;  // each document by itself, behind its first id: behind_starts()
 };
 
 // The whole text in order. The first block of a stream is `first` long, or as long as all where that is 0.
 std::vector<Block> cut_in_blocks(const TextStore& store, int64_t context, bool pack, int64_t first = 0);
-// Each document as one block, without its first id: that is read, and nothing predicts it.
-std::vector<Block> behind_starts(const TextStore& store);
+// Each document by itself, without its first id: that is read, and nothing predicts it.
+std::vector<Block> behind_starts(const TextStore& store, int64_t context);
 
 // The stream is cut at another place in every epoch; the blocks are shuffled and dealt out to batches.
 class EpochBlocks {

@@ -100,11 +100,12 @@ TEST_F(BlocksTest, WrongNumbersAreRefused) {
 
 TEST_F(BlocksTest, DocumentsWhoseStartIsGivenAreBlocksBehindIt) {
   const TextStore text = store({5, 2, 4});
-  EXPECT_EQ(pairs(behind_starts(text)), (std::vector<std::pair<int64_t, int64_t>>{{1, 5}, {6, 7}, {8, 11}}));
+  EXPECT_EQ(pairs(behind_starts(text, 4)), (std::vector<std::pair<int64_t, int64_t>>{{1, 5}, {6, 7}, {8, 11}}));
   const EpochBlocks epoch(text, {.context = 2, .tokens = 5, .starts_given = true}, 0);
   std::vector<std::pair<int64_t, int64_t>> dealt = pairs(all_of(epoch));
   std::sort(dealt.begin(), dealt.end());
-  EXPECT_EQ(dealt, pairs(behind_starts(text)));
+  EXPECT_EQ(dealt, pairs(behind_starts(text, 2)));
+  EXPECT_EQ(dealt, (std::vector<std::pair<int64_t, int64_t>>{{1, 3}, {3, 5}, {6, 7}, {8, 10}, {10, 11}}));
 }
 
 }  // namespace

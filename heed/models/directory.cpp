@@ -156,12 +156,16 @@ std::string base_of(const ModelFolder& folder) {
   }
   if (!folder.base.empty()) return folder.base;
   const std::string named = read_adapter_config(folder.path).base;
-  if (named.empty()) fail_file("[model] the adapter '{}' names no base: expected --base MODEL", folder.path);
+  if (named.empty())
+    fail_file("[model] the adapter '{}' names no base: expected one in its adapter_config.json, or --base",
+              folder.path);
   for (const fs::path& path : {fs::path(named), fs::path(folder.path) / named}) {
     if (fs::is_directory(path)) return path.string();
   }
-  fail_file("[model] '{}' is an adapter of {}, which is no folder here: expected --base MODEL", folder.path,
-            in_quotes(named));
+  fail_file(
+      "[model] '{}' is an adapter of {}, which is no folder here: expected its base_model_name_or_path, or --base, to "
+      "be one",
+      folder.path, in_quotes(named));
 }
 
 ModelConfig read_config(const ModelFolder& folder) { return read_parsed_config(base_of(folder)).config; }

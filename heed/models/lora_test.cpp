@@ -282,7 +282,7 @@ TEST(Lora, FilesThatDoNotFitAreOneLine) {
   expect_part(copy.refusal(golden_folder("decoders/llama_tied")), "2 misshapen");  // as many key heads as heads
   expect_part(copy.refusal(golden_folder("decoders/none")), "is no folder, expected a model directory");
   expect_part(message_of([&] { load_decoder(copy.path()); }),
-              "is an adapter of '../../decoders/llama', which is no folder here: expected --base MODEL");
+              "is an adapter of '../../decoders/llama', which is no folder here: expected its base_model_name_or_path");
   EXPECT_EQ(message_of<Error>([&] {
               read_config({golden_folder("decoders/gpt2"), "x"});
             }),
@@ -297,7 +297,7 @@ TEST(Lora, FilesThatDoNotFitAreOneLine) {
   json unnamed = json::parse(config);
   unnamed["base_model_name_or_path"] = nullptr;
   put_content(copy.file("adapter_config.json"), unnamed.dump());
-  expect_part(message_of([&] { load_decoder(copy.path()); }), "names no base: expected --base MODEL");
+  expect_part(message_of([&] { load_decoder(copy.path()); }), "names no base: expected one in its adapter_config.json");
   const std::string weights = content_of(copy.file("adapter_model.safetensors"));
   put_content(copy.file("adapter_model.safetensors"), weights.substr(0, weights.size() - 9));
   EXPECT_NE(copy.refusal(), "");

@@ -1,6 +1,7 @@
 #include "heed/tasks/painter.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "heed/base/error.h"
 #include "heed/decode/generation.h"
@@ -80,7 +81,10 @@ std::vector<PaintRequest> of_each_class(const data::PixelFormat& format, int64_t
 int64_t columns_of_classes(const data::PixelFormat& format, int64_t count) {
   constexpr int64_t kMost = 20;
   const auto classes = static_cast<int64_t>(format.classes.size());
-  return classes <= std::min(kMost, count) ? classes : 0;
+  if (classes == 0 || classes > std::min(kMost, count)) return 0;
+  // Each has as many columns as make the whole about square.
+  const auto side = static_cast<int64_t>(std::sqrt(static_cast<double>(count)));
+  return classes * std::max<int64_t>(1, side / classes);
 }
 
 std::vector<PaintRequest> of_class(int64_t number, int64_t count) {

@@ -155,6 +155,22 @@ TEST(Template, IsBounded) {
 
 ChatTemplate chatml() { return {default_chat_template(false), {}, "T"}; }
 
+// Searching and comparing cost what they read; a second or two would be a minute of someone's time in a loop.
+TEST(Template, PaysForWhatItReads) {
+  const std::string long_text = "{% set t = 'a' * 1000 * 900 %}{% set n = 'a' * 1000 * 450 ~ 'b' %}";
+  EXPECT_NE(refused(long_text + "{% for i in range(90) %}{{ n in t }}{% endfor %}").find("too long"),
+            std::string::npos);
+  EXPECT_NE(refused(long_text + "{% for i in range(90) %}{{ t < t }}{% endfor %}").find("too long"), std::string::npos);
+  EXPECT_NE(refused(long_text + "{% for i in range(90) %}{{ t | length }}{% endfor %}").find("too long"),
+            std::string::npos);
+  EXPECT_NE(refused(long_text + "{% for i in range(90) %}{{ t.startswith(t) }}{% endfor %}").find("too long"),
+            std::string::npos);
+  EXPECT_EQ(said(long_text + "{{ n in t }}{{ (t ~ n) | length }}"), "False1350001");
+  std::string names;
+  for (int i = 0; i < 20000; ++i) names += "{%set a" + std::to_string(i) + "=1%}";
+  EXPECT_NE(refused(names).find("too long"), std::string::npos);
+}
+
 TEST(ChatTemplate, KnowsWhereAnswersStandAndHowTheyEnd) {
   const ChatTemplate chat = chatml();
   EXPECT_EQ(chat.end_mark(), "<|im_end|>");
@@ -187,7 +203,9 @@ TEST(ChatTemplate, AnAnswerThatChangesLaterIsNoneToLearnFrom) {
 TEST(ChatTemplate, ComesFromTheFilesOfATokenizer) {
   const auto text_of = [](const NamedFiles& files) {
     const auto chat = read_chat_template(files, "M");
-    return chat ? chat->render(Conversation{{"user", "x"}}, false) : "none";
+    if (!chat) return std::string("none");
+    const Conversation conversation = {{"user", "x"}};
+    return chat->render(conversation, false);
   };
   EXPECT_EQ(text_of({}), "none");
   EXPECT_EQ(text_of({{"tokenizer_config.json", "{}"}}), "none");

@@ -11,14 +11,16 @@
 namespace heed::text {
 
 void TemplateEvaluator::assign(ValueDict& scope, const std::string& name, Value value) {
+  work_.scan(scope.size());
   for (auto& [known, old] : scope) {
     if (known == name) return void(old = std::move(value));
   }
   scope.emplace_back(name, std::move(value));
 }
 
-Value TemplateEvaluator::look_up(const std::string& name) const {
+Value TemplateEvaluator::look_up(const std::string& name) {
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
+    work_.scan(scope->size() + 1);
     for (const auto& [known, value] : *scope) {
       if (known == name) return value;
     }
@@ -101,7 +103,7 @@ Value TemplateEvaluator::attribute(const Value& of, const std::string& name) {
   if (const auto* undefined = std::get_if<Value::Undefined>(&of.data))
     work_.wrong(fmt::format("{} is undefined, and its {} is asked for", in_quotes(undefined->name), in_quotes(name)));
   const Value::Dict* dict = of.as_dict();
-  const Value* found = dict ? dict->find(name) : nullptr;
+  const Value* found = dict ? work_.find(*dict, name) : nullptr;
   return found ? *found : Value::undefined(name);
 }
 

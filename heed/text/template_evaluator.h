@@ -14,8 +14,8 @@ class TemplateEvaluator {
 
   TemplateEvaluator(const TemplateWork& work, const ValueDict& variables) : work_(work), scopes_{variables} {}
 
-  static void assign(ValueDict& scope, const std::string& name, Value value);
-  Value look_up(const std::string& name) const;
+  void assign(ValueDict& scope, const std::string& name, Value value);
+  Value look_up(const std::string& name);
   Value value(const Expression& e);
 
   TemplateWork work_;

@@ -27,9 +27,9 @@ std::string_view first_character(std::string_view text) {
   return text.substr(0, end);
 }
 
-Value attribute_of(const Value& value, const std::string& name) {
+Value attribute_of(TemplateWork& work, const Value& value, const std::string& name) {
   const Value::Dict* dict = value.as_dict();
-  const Value* found = dict ? dict->find(name) : nullptr;
+  const Value* found = dict ? work.find(*dict, name) : nullptr;
   return found ? *found : Value::undefined(name);
 }
 
@@ -50,11 +50,14 @@ Value strip(TemplateWork& work, const Value& value, const Arguments& arguments) 
   }
   const std::u32string taken = to_code_points(work.need_text(*characters, "what to strip")),
                        text = to_code_points(whole);
-  const auto goes = [&](char32_t c) { return taken.find(c) != taken.npos; };
+  work.read(whole.size());
+  const auto goes = [&](char32_t c) {
+    work.read(4 * taken.size());
+    return taken.find(c) != taken.npos;
+  };
   size_t begin = 0, end = text.size();
   while (side != Side::kEnd && begin < end && goes(text[begin])) ++begin;
   while (side != Side::kStart && begin < end && goes(text[end - 1])) --end;
-  work.step(static_cast<int64_t>((text.size() - (end - begin)) * taken.size() / 64));
   return work.text(to_utf8(std::u32string_view(text).substr(begin, end - begin)));
 }
 
@@ -89,7 +92,7 @@ Value replace(TemplateWork& work, const Value& value, const Arguments& arguments
   int64_t left = most && !most->is_none() ? work.need_whole(*most, "how often it is replaced") : -1;
   std::string out;
   size_t begin = 0;
-  for (size_t at = text.find(old); at != text.npos && left != 0; at = text.find(old, begin), --left) {
+  for (size_t at = work.find(text, old); at != text.npos && left != 0; at = work.find(text, old, begin), --left) {
     work.pay(by.size());
     out.append(text, begin, at - begin).append(by);
     begin = at + old.size();
@@ -110,7 +113,8 @@ Value split(TemplateWork& work, const Value& value, const Arguments& arguments) 
   const std::string& separator = work.need_text(*by, "where it is split");
   if (separator.empty()) work.wrong("a text is split at nothing, expected some text");
   size_t begin = 0;
-  for (size_t at = text.find(separator); at != text.npos && left != 0; at = text.find(separator, begin), --left) {
+  for (size_t at = work.find(text, separator); at != text.npos && left != 0;
+       at = work.find(text, separator, begin), --left) {
     parts.push_back(work.text(text.substr(begin, at - begin)));
     begin = at + separator.size();
   }
@@ -126,6 +130,8 @@ Value has_affix(TemplateWork& work, const Value& value, const Arguments& argumen
   const ValueList several = given.as_list() ? given.as_list()->items : ValueList{given};
   return {std::any_of(several.begin(), several.end(), [&](const Value& one) {
     const std::string& affix = work.need_text(one, "what is looked for");
+    work.step();
+    work.read(std::min(affix.size(), text.size()));
     return at_start ? text.starts_with(affix) : text.ends_with(affix);
   })};
 }
@@ -137,7 +143,7 @@ std::string joined(TemplateWork& work, const Value& items, const std::string& se
     if (!first) out += separator;
     first = false;
     const std::string text =
-        work.written(attribute ? attribute_of(item, work.need_text(*attribute, "'attribute'")) : item);
+        work.written(attribute ? attribute_of(work, item, work.need_text(*attribute, "'attribute'")) : item);
     work.pay(text.size() + separator.size());
     out += text;
   }
@@ -155,8 +161,9 @@ Value as_string(TemplateWork& work, const Value& value, const Arguments&) { retu
 
 // --- Numbers ---
 
-Value as_whole(TemplateWork& /*work*/, const Value& value, const Arguments& arguments) {
+Value as_whole(TemplateWork& work, const Value& value, const Arguments& arguments) {
   constexpr double kMost = 9e15;
+  if (value.as_text()) work.read(value.as_text()->size());
   if (value.is_number() && std::abs(number_of(value)) < kMost) return {static_cast<int64_t>(number_of(value))};
   const std::string_view text = value.as_text() ? trim_end(trim_start(*value.as_text())) : "";
   constexpr size_t kDigits = 15;
@@ -171,7 +178,10 @@ Value as_whole(TemplateWork& /*work*/, const Value& value, const Arguments& argu
 
 Value length(TemplateWork& work, const Value& value, const Arguments&) {
   if (value.is_undefined()) return {int64_t{0}};
-  if (const std::string* text = value.as_text()) return {static_cast<int64_t>(to_code_points(*text).size())};
+  if (const std::string* text = value.as_text()) {
+    work.read(text->size());
+    return {static_cast<int64_t>(to_code_points(*text).size())};
+  }
   if (const Value::List* list = value.as_list()) return {static_cast<int64_t>(list->items.size())};
   const Value::Dict* dict = value.as_dict();
   if (!dict) work.wrong(fmt::format("{} has no length", value.kind()));
@@ -211,7 +221,7 @@ Value values(TemplateWork& work, const Value& value, const Arguments&) {
 }
 Value get(TemplateWork& work, const Value& value, const Arguments& arguments) {
   const Value& key = need(work, arguments, 0, "key");
-  const Value* found = key.as_text() ? need_dict(work, value).find(*key.as_text()) : nullptr;
+  const Value* found = key.as_text() ? work.find(need_dict(work, value), *key.as_text()) : nullptr;
   if (found) return *found;
   const Value* otherwise = arguments.find(1, "default");
   return otherwise ? *otherwise : Value::none();
@@ -228,7 +238,7 @@ Value select_by(TemplateWork& work, const Value& value, const Arguments& argumen
   if (arguments.values.size() > 2) rest.values.assign(arguments.values.begin() + 2, arguments.values.end());
   ValueList kept;
   for (const Value& item : work.items_of(value)) {
-    const Value looked = attribute_of(item, attribute);
+    const Value looked = attribute_of(work, item, attribute);
     if ((named ? call_template_test(work, test, looked, rest) : looked.truth()) == wanted) kept.push_back(item);
   }
   return work.list(std::move(kept));
@@ -238,7 +248,7 @@ Value attributes(TemplateWork& work, const Value& value, const Arguments& argume
     work.wrong("'map' without attribute=, which heed does not do");
   const std::string& attribute = work.need_text(arguments.values[0], "'attribute'");
   ValueList all;
-  for (const Value& item : work.items_of(value)) all.push_back(attribute_of(item, attribute));
+  for (const Value& item : work.items_of(value)) all.push_back(attribute_of(work, item, attribute));
   return work.list(std::move(all));
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
@@ -108,12 +109,27 @@ Value TemplateWork::dict(ValueDict items) {
   return {std::make_shared<const Value::Dict>(Value::Dict{std::move(items), depth})};
 }
 
+size_t TemplateWork::find(std::string_view text, std::string_view part, size_t from) {
+  // std::string::find would compare the whole part at every place.
+  const void* found =
+      part.empty() ? text.data() + from : ::memmem(text.data() + from, text.size() - from, part.data(), part.size());
+  const size_t place = found ? static_cast<size_t>(static_cast<const char*>(found) - text.data()) : text.npos;
+  step();
+  read((found ? place : text.size()) - from + part.size());
+  return place;
+}
+
+const Value* TemplateWork::find(const Value::Dict& dict, std::string_view key) {
+  scan(dict.items.size());
+  return dict.find(key);
+}
+
 bool TemplateWork::equal(const Value& a, const Value& b) {
   step();
   if (a.is_number() && b.is_number()) return number_of(a) == number_of(b);
   if (a.data.index() != b.data.index()) return false;
   if (const std::string* text = a.as_text()) {
-    step(static_cast<int64_t>(text->size() / 64));
+    read(text->size());
     return *text == *b.as_text();
   }
   if (const Value::List* list = a.as_list()) {
@@ -125,7 +141,7 @@ bool TemplateWork::equal(const Value& a, const Value& b) {
   if (const Value::Dict* left = a.as_dict(), *right = b.as_dict(); left && right) {
     return left->items.size() == right->items.size() &&
            std::all_of(left->items.begin(), left->items.end(), [&](const auto& item) {
-             const Value* other = right->find(item.first);
+             const Value* other = find(*right, item.first);
              return other && equal(item.second, *other);
            });
   }
@@ -135,21 +151,20 @@ bool TemplateWork::equal(const Value& a, const Value& b) {
 bool TemplateWork::less(const Value& a, const Value& b) {
   if (a.is_number() && b.is_number()) return number_of(a) < number_of(b);
   if (!a.as_text() || !b.as_text()) wrong(fmt::format("{} and {} have no order", a.kind(), b.kind()));
+  read(std::min(a.as_text()->size(), b.as_text()->size()));
   return *a.as_text() < *b.as_text();
 }
 
 bool TemplateWork::contains(const Value& all, const Value& one) {
   if (all.is_undefined()) return false;
-  if (const std::string* text = all.as_text()) {
-    step(static_cast<int64_t>(text->size() / 64));
-    return text->find(need_text(one, "what is looked for in a text")) != std::string::npos;
-  }
+  if (const std::string* text = all.as_text())
+    return find(*text, need_text(one, "what is looked for in a text")) != std::string::npos;
   if (const Value::List* list = all.as_list()) {
     return std::any_of(list->items.begin(), list->items.end(), [&](const Value& item) { return equal(item, one); });
   }
   const Value::Dict* dict = all.as_dict();
   if (!dict) wrong(fmt::format("'in' {}, expected a text, a list or a dictionary", all.kind()));
-  return one.as_text() && dict->find(*one.as_text());
+  return one.as_text() && find(*dict, *one.as_text());
 }
 
 std::string TemplateWork::written(const Value& value) const {

@@ -80,6 +80,12 @@ struct TemplateWork {
   Value list(ValueList items);
   Value dict(ValueDict items);
 
+  // For reading so many bytes, or so many names one after the other.
+  void read(size_t bytes) { step(static_cast<int64_t>(bytes / 64)); }
+  void scan(size_t names) { step(static_cast<int64_t>(names / 16)); }
+  // Where `part` stands in a text; npos: nowhere. Linear, whatever the two are.
+  size_t find(std::string_view text, std::string_view part, size_t from = 0);
+  const Value* find(const Value::Dict& dict, std::string_view key);
   bool equal(const Value& a, const Value& b);
   bool less(const Value& a, const Value& b);
   bool contains(const Value& all, const Value& one);

@@ -100,7 +100,7 @@ std::string value_text(const ConfigField& field) {
         if constexpr (std::is_same_v<decltype(value), const std::vector<std::string>*>) {
           return fmt::format("[{}]", fmt::join(*value, ", "));
         } else if constexpr (std::is_same_v<decltype(value), const std::optional<bool>*>) {
-          return std::string(!*value ? "the preset's" : **value ? "true" : "false");
+          return std::string(!*value ? "" : **value ? "true" : "false");
         } else {
           return fmt::format("{}", *value);
         }

@@ -65,6 +65,17 @@ TEST_F(LmChatTest, QuestionsAreReadAndNotPredicted) {
             (std::vector<int32_t>{id('y'), id('z'), id(';')}));
 }
 
+// Here a conversation begins with "u" or "s": no id is common to all, and none is put before them.
+TEST_F(LmChatTest, WithoutACommonStartRowsBeginAsPromptsDo) {
+  const data::TextStore talks = store(line_of("x", "yz"));
+  const TextBatch batch = text_batch(talks, data::behind_starts(talks, 100), {9, true});
+  const text::Conversation question = {{"user", "x"}};
+  const std::vector<int32_t> prompt = tokenizer_->encode(chat_.render(question, true));
+  ASSERT_EQ(batch.tokens.ids.size(), prompt.size() + 2);
+  EXPECT_TRUE(std::equal(prompt.begin(), prompt.end(), batch.tokens.ids.begin()));
+  EXPECT_EQ(batch.labels[prompt.size() - 1], 3 + 'y');
+}
+
 TEST_F(LmChatTest, TheLossIsTheMeanOverAnswers) {
   const data::TextStore talks = store(line_of("what", "so") + line_of("and", "a long one") + line_of("", "x"));
   const models::Decoder decoder = model();

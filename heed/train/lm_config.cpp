@@ -78,7 +78,7 @@ std::vector<ConfigField> data_fields(TrainConfig::Data& d) {
        "what is one document: a file, a line, or a paragraph (blank lines between them)",
        {"file", "line", "paragraph"}},
       {"data.pack", &d.pack,
-       "documents one after the other, cut in blocks; false, as of conversations: each by itself"},
+       "documents one after the other, cut in blocks, or each by itself; true but for conversations"},
       {"data.across", &d.across, "in a block, later documents see earlier ones"},
       {"data.bad_lines",
        &d.bad_lines,

@@ -130,7 +130,10 @@ int64_t LmLearner::usual_batches() const {
 
 void LmLearner::measure(ValidationReport& r) {
   const data::TextStore& store = *data_.valid;
-  std::vector<data::Block> blocks = data::cut_in_blocks(store, config_.model.context, config_.data.pack.value_or(true));
+  const int64_t context = config_.model.context;
+  std::vector<data::Block> blocks = data_.starts_given
+                                        ? data::behind_starts(store, context)
+                                        : data::cut_in_blocks(store, context, config_.data.pack.value_or(true));
   int64_t tokens = 0;
   const int64_t most = config_.valid.max_tokens;
   const auto enough = std::find_if(blocks.begin(), blocks.end(), [&](const data::Block& block) {
@@ -152,7 +155,8 @@ void LmLearner::measure_blocks(ValidationReport& r, std::span<const data::Block>
 // Up to where the first answer begins.
 std::vector<int32_t> LmLearner::first_question(const data::TextStore& store, int64_t conversation) const {
   const auto at = static_cast<size_t>(conversation);
-  std::vector<int32_t> ids = {how_.start};
+  std::vector<int32_t> ids;
+  if (!data_.starts_given) ids.push_back(how_.start);
   for (uint64_t i = store.borders()[at]; i < store.borders()[at + 1] && store.ids()[i] < 0; ++i)
     ids.push_back(data::id_of(store.ids()[i]));
   return ids;

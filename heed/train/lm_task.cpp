@@ -78,6 +78,8 @@ class LmTask final : public Task {
     if (!chat) fail_file("[train] '{}' has no chat template any more", paths.model);
     data_.start = text::chat_start(*data_.tokenizer, *chat);
     data_.end = text::chat_end(*data_.tokenizer, *chat);
+    // Where they begin with different ids, each begins with its own: a prompt has no start before it either.
+    data_.starts_given = data_.start < 0 && !config.data.pack.value_or(false);
   }
 
   std::unique_ptr<Learner> learner(const TrainConfig& config) const override {

@@ -18,6 +18,12 @@ models::ModelConfig model_of(const TrainConfig& config, const data::PixelFormat&
   return c;
 }
 
+// An image is its own context.
+TrainConfig with_context(TrainConfig config, const data::PixelFormat& format) {
+  config.model.context = format.pixels();
+  return config;
+}
+
 // So many of them, from all places alike: images of a class may lie side by side.
 std::vector<data::Block> spread(const std::vector<data::Block>& all, int64_t most) {
   const auto count = static_cast<int64_t>(all.size());
@@ -30,14 +36,14 @@ std::vector<data::Block> spread(const std::vector<data::Block>& all, int64_t mos
 }  // namespace
 
 PixelLearner::PixelLearner(const TrainConfig& config, const LmData& data, const data::PixelFormat& format)
-    : LmLearner(config, data, model_of(config, format)), format_(format) {}
+    : LmLearner(with_context(config, format), data, model_of(config, format)), format_(format) {}
 
 std::string PixelLearner::shown(const data::Block& block) const {
   return fmt::format("image {} of those to train with", block.begin / (format_.pixels() + 1) + 1);
 }
 
 void PixelLearner::measure(ValidationReport& r) {
-  measure_blocks(r, spread(data::behind_starts(*data_.valid), config_.valid.max_images));
+  measure_blocks(r, spread(data::behind_starts(*data_.valid, format_.pixels()), config_.valid.max_images));
   r.bits_per_dim = r.loss / std::numbers::ln2;
   if (config_.valid.samples > 0) draw_samples();
 }

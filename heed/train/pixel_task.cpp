@@ -13,6 +13,7 @@ namespace {
 
 using data::TextPart;
 
+constexpr int64_t kMostPixels = 16'384;   // every one looks at all before it
 constexpr int64_t kImagesBetween = 1000;  // two reports of how far reading is
 
 bool has_valid(const TrainConfig& config) { return !config.data.valid_images.empty() || config.data.valid_share > 0; }
@@ -88,6 +89,10 @@ class PixelTask final : public Task {
     }
     if (count == 0) fail_file("[train] no images to {} with", purpose);
     if (format_.width == 0) format_.width = image.grey.width, format_.height = image.grey.height;
+    if (format_.pixels() > kMostPixels) {
+      fail("[train] images of {} x {} pixels are sequences of {}, expected at most {}: --size reduces them",
+           format_.width, format_.height, with_commas(format_.pixels()), with_commas(kMostPixels));
+    }
     const std::string others =
         all.other_files() > 0 ? fmt::format("; {} other files are left out", with_commas(all.other_files())) : "";
     preparation.observer.on_message(fmt::format("to {} with: {} images{}", purpose, with_commas(count), others));

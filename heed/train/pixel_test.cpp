@@ -171,7 +171,7 @@ TEST_F(PixelRun, AnImageIsReadWholeAndItsClassIsNotPredicted) {
   EXPECT_EQ(learner.size_of(0).rows, 48);
   EXPECT_EQ(learner.size_of(0).sequences, 3u);
   EXPECT_TRUE(learner.begin_of(0).starts_with("image "));
-  const TextBatch batch = text_batch(data.train, data::behind_starts(data.train), {0, true});
+  const TextBatch batch = text_batch(data.train, data::behind_starts(data.train, format().pixels()), {0, true});
   EXPECT_EQ(batch.tokens.ids[0], 4);   // the start of class 0
   EXPECT_EQ(batch.tokens.ids[16], 5);  // of class 1
   EXPECT_EQ(*std::max_element(batch.labels.begin(), batch.labels.end()), 3);
