@@ -185,17 +185,27 @@ class Prompts {
       return decode::Input::kReady;
     }
     if (o_.one_by_one() && !wait) return decode::Input::kNotYet;
-    if (o_.one_by_one() && ::isatty(1)) print("> ");
-    std::string line;
-    const decode::Input input = lines_->next(line, wait);
-    if (input != decode::Input::kReady) return input;
-    if (o_.one_by_one() && line.empty()) return decode::Input::kEnd;
-    set(prompt, line, lines_->place());
-    return input;
+    for (std::string line;;) {
+      if (o_.one_by_one() && ::isatty(1)) print("> ");
+      const decode::Input input = lines_->next(line, wait);
+      if (input != decode::Input::kReady) return input;
+      if (o_.one_by_one() && line.empty()) return decode::Input::kEnd;
+      if (asks(prompt, line)) return input;
+    }
   }
   std::string not_text() const { return lines_ ? lines_->not_text() : ""; }
 
  private:
+  // False where a person at a terminal is told that a question is too long, and may ask another.
+  bool asks(tasks::Prompt& prompt, const std::string& line) const try {
+    set(prompt, line, lines_->place());
+    return true;
+  } catch (const FileError& error) {
+    if (!chat_ || !::isatty(0)) throw;
+    say(fmt::format("heed: {}\n", error.what()));
+    return false;
+  }
+
   void set(tasks::Prompt& prompt, const std::string& typed, const std::string& where) const {
     prompt.by_ids = o_.ids;
     if (chat_) {

@@ -75,6 +75,9 @@ TextStoreReport build(const std::string& path, TextCorpus& corpus, const Way& wa
   return report;
 }
 
+// An id that also ends texts, as GPT-2's does, stands for nothing unknown.
+int32_t unknown_of(const text::SpecialIds& special) { return special.unk == special.eos ? -1 : special.unk; }
+
 void encode_chat(const ChatFormat& format, PieceInWork& one) {
   const ChatLine line = read_chat_line(one.piece.text);
   one.problem = line.problem, one.detail = line.detail;
@@ -102,14 +105,14 @@ TextStoreReport build_text_store(const std::string& path, TextCorpus& corpus, co
     one.ids = tokenizer.encode(one.piece.text);
     one.bytes = one.piece.text.size();
   };
-  return build(path, corpus, {encode, special.eos}, special.unk, progress);
+  return build(path, corpus, {encode, special.eos}, unknown_of(special), progress);
 }
 
 TextStoreReport build_chat_store(const std::string& path, TextCorpus& corpus, const ChatFormat& format,
                                  BadChatLines& bad, const std::function<void(double share)>& progress) {
   const Way way{[&](PieceInWork& one) { encode_chat(format, one); }, -1,
                 [&](const PieceInWork& one) { bad.add(one.piece.place, one.problem, one.detail); }};
-  return build(path, corpus, way, format.tokenizer.special().unk, progress);
+  return build(path, corpus, way, unknown_of(format.tokenizer.special()), progress);
 }
 
 }  // namespace heed::data

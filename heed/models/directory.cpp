@@ -131,6 +131,10 @@ std::string model_type(const ModelConfig& config) {
 ParsedConfig read_parsed_config(const std::string& folder) {
   const std::string path = inside(folder, "config.json");
   if (!fs::is_directory(folder)) fail_file("[model] '{}' is no folder, expected a model directory", folder);
+  if (!fs::exists(path) && is_adapter(folder))
+    fail_file("[model] '{}' is an adapter: expected the whole model that it belongs to", folder);
+  if (!fs::exists(path) && fs::exists(inside(folder, "training")))
+    fail_file("[model] '{}' holds a training that has no model yet: heed train with --resume goes on with it", folder);
   if (!fs::exists(path)) fail_file("[model] '{}' has no config.json: it is no model directory", folder);
   ParsedConfig parsed;
   read_settings(path, [&](std::string_view text, const std::string& where) { parsed = parse_config(text, where); });

@@ -39,6 +39,7 @@ Prompt Chat::ask(const std::string& said, const GenerateConfig& config) {
     const auto tokens = static_cast<int64_t>(generator_.tokenizer->encode(prompt.text).size());
     if (tokens <= room || (config.settings.window && !forget_a_turn())) return prompt;
     if (!config.settings.window) {
+      messages_.pop_back();  // whoever asks may go on with another question
       fail_file(
           "[chat] the conversation has {} tokens: the context of the model is {} (--window forgets the oldest turns)",
           tokens, context);
