@@ -3,6 +3,7 @@
 #include <numbers>
 
 #include "heed/models/directory.h"
+#include "heed/tasks/score.h"
 #include "heed/train/lm_learner.h"
 #include "heed/train/run.h"
 #include "heed/train/test_run.h"
@@ -110,6 +111,28 @@ TEST_F(LmRun, LearnsWhatIsTold) {
   // One character is one byte, and the end of the document is paid for too.
   EXPECT_NEAR(listener_.validations.back().bits_per_byte,
               listener_.validations.back().loss * 81 / (80 * std::numbers::ln2), 1e-9);
+}
+
+// What `heed score` says of the lines to validate with is what the run said of the model that it kept.
+TEST_F(LmRun, ScoringIsTheValidation) {
+  const std::vector<std::string> lines = {"abcabc", "b", "한글도 된다", "cab cab"};
+  std::string text;
+  for (const std::string& line : lines) text += line + "\n";
+  put_content(folder_.file("train.data"), text + text + text);
+  put_content(folder_.file("valid.data"), text);
+  config_.data.documents = "line", config_.model.context = 32;
+  for (const char* arch : {"gpt2", "llama"}) {
+    config_.model.arch = arch, config_.data.pack = false;
+    run({.overwrite = true});
+    double kept = listener_.validations.front().loss;
+    for (const ValidationReport& report : listener_.validations) kept = std::min(kept, report.loss);
+    tasks::Score all;
+    for (const tasks::Score& one :
+         tasks::score_texts(tasks::Generator::open(config_.save.out), lines, {.with_end = true})) {
+      all.log_probability += one.log_probability, all.tokens += one.tokens;
+    }
+    EXPECT_NEAR(all.perplexity(), std::exp(kept), 1e-6) << arch;
+  }
 }
 
 TEST_F(LmRun, AShareThatLeavesNothingIsRefused) {
