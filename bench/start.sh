@@ -1,12 +1,20 @@
 #!/usr/bin/env bash
-# bench/start.sh [PROGRAM]: milliseconds from the start of heed to the end of a short answer, best and median of 40;
-# fails when the best is 50 or more.
+# bench/start.sh [PROGRAM [MODEL]]: milliseconds from the start of heed to the end of a short answer, best and median of 40; with
+# a language model also to its first token. Fails where the best is over its limit.
 set -euo pipefail
 program=${1:-heed}
-times=$(for _ in {1..40}; do
-  begin=$(date +%s%N)
-  "$program" show attention > /dev/null
-  echo $(($(date +%s%N) - begin))
-done | sort -n)
-awk '{ t[NR] = $1 / 1e6 } END { printf "heed show attention: %.1f ms at best, %.1f median\n", t[1], t[int((NR + 1) / 2)]
-                                 exit t[1] >= 50 }' <<< "$times"
+
+measure() { # limit in ms, arguments of heed
+  local limit=$1 begin
+  shift
+  for _ in {1..40}; do
+    begin=$(date +%s%N)
+    "$program" "$@" > /dev/null
+    echo $(($(date +%s%N) - begin))
+  done | sort -n | awk -v what="heed ${*:1:2}" -v limit="$limit" '
+    { t[NR] = $1 / 1e6 }
+    END { printf "%s: %.1f ms at best, %.1f median\n", what, t[1], t[int((NR + 1) / 2)]; exit t[1] >= limit }'
+}
+
+measure 50 show attention
+[[ $# -lt 2 ]] || measure 100 generate "$2" --prompt Once --max-tokens 1 --quiet
