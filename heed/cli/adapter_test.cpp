@@ -81,6 +81,8 @@ TEST_F(AdapterProgram, TrainsRunsAndTellsWhatItIs) {
   EXPECT_EQ(right({"generate", out_, "--base", moved, "--temperature", "0", "--max-tokens", "9"}).out, text.out);
   right({"score", out_, "--base", moved});
   right({"info", out_, "--base", moved});
+  expect_wrong({"info", out_, "--base", out_}, 1, "is an adapter: expected the whole model that it belongs to");
+  expect_wrong({"generate", out_, "--base", moved, "--images", "2", "--out", "x.png"}, 2, "is for models of images");
   expect_wrong({"score", moved, "--base", moved}, 2, "is no adapter: a base is expected of adapters alone");
 }
 

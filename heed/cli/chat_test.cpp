@@ -45,6 +45,7 @@ TEST_F(ChatProgram, LearnsFromConversationsAndTalks) {
   const std::string config = read_all(model_ + "/train.toml");
   EXPECT_NE(config.find("pack = false"), std::string::npos) << config;
 
+  EXPECT_EQ(trained.err.find("unknown"), std::string::npos) << trained.err;
   const Outcome answers = talk("ping\npang\n\nnot reached\n", {});
   EXPECT_EQ(answers.status, 0) << answers.err;
   EXPECT_EQ(answers.out, "퐁 pong\npeng\n");

@@ -139,7 +139,7 @@ TEST_F(ImagesProgram, WrongRequests) {
   refuse({}, 2, "is a model of images: expected --images N or --complete F, and --out grid.png");
   refuse({"--images", "4"}, 2, "and --out grid.png");
   refuse({"--out", out}, 2, "expected --images N or --complete F");
-  for (const char* flag : {"--prompt", "--input", "--stop", "--ban"}) {
+  for (const char* flag : {"--prompt", "--input", "--stop", "--ban", "--system", "--base"}) {
     refuse({flag, "7", "--images", "2", "--out", out}, 2, std::string(flag) + " is for text: '");
   }
   refuse({"--images", "0", "--out", out}, 2, "--images '0': expected a whole number from 1 to 4096");
