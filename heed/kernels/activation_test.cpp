@@ -166,5 +166,20 @@ TEST(Activation, SameBitsEverywhere) {
   }
 }
 
+// Where exp() comes to its end, and one float further: nothing turns into NaN.
+TEST(Activation, EveryFloatNearTheEndsOfExpIsANumber) {
+  const std::pair<Activation, float> ends[] = {{Activation::kSilu, -88.7228394f},
+                                               {Activation::kGeluTanh, -10.0609665f}};
+  for (const auto& [act, end] : ends) {
+    std::vector<float> x, y;
+    float from = end;
+    for (int i = 0; i < 4096; ++i) from = std::nextafter(from, 0.0f);
+    for (int i = 0; i < 8192; ++i, from = std::nextafter(from, -1e9f)) x.push_back(from);
+    y.resize(x.size());
+    activate(y.data(), x.data(), static_cast<int64_t>(x.size()), act);
+    for (size_t i = 0; i < x.size(); ++i) ASSERT_LT(std::abs(y[i]), 1e-30f) << x[i];
+  }
+}
+
 }  // namespace
 }  // namespace heed::kernels

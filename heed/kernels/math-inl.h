@@ -28,7 +28,8 @@ HWY_INLINE Native polynomial(Native x, const float (&c)[kTerms]) {
 
 // Within 1.1 ulp; exactly 0 below the smallest normal number (so also for -inf), inf above the largest.
 HWY_INLINE Native exp(Native x) {
-  constexpr float kLowest = -87.3365447f, kHighest = 88.7228391f;
+  // The largest float below log(FLT_MAX): the next one is above it, and its bits would run over infinity into NaN.
+  constexpr float kLowest = -87.3365447f, kHighest = 88.7228317f;
   // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits.
   const Native magic = constant(12582912.0f);
   const Native shifted = hn::MulAdd(x, constant(1.44269504f), magic);
