@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# bench/start.sh [PROGRAM [MODEL]]: milliseconds from the start of heed to the end of a short answer, best and median of 40; with
-# a language model also to its first token. Fails where the best is over its limit.
+# bench/start.sh [PROGRAM [MODEL...]]: milliseconds from the start of heed to the end of a short answer, best and median of 40; also
+# to the first token of a language model, to the first translation of a translator. Fails where the best is over its limit.
 set -euo pipefail
 program=${1:-heed}
 
@@ -9,7 +9,7 @@ measure() { # limit in ms, arguments of heed
   shift
   for _ in {1..40}; do
     begin=$(date +%s%N)
-    "$program" "$@" > /dev/null
+    "$program" "$@" > /dev/null <<< 'a dog runs through the snow .'
     echo $(($(date +%s%N) - begin))
   done | sort -n | awk -v what="heed ${*:1:2}" -v limit="$limit" '
     { t[NR] = $1 / 1e6 }
@@ -17,4 +17,10 @@ measure() { # limit in ms, arguments of heed
 }
 
 measure 50 show attention
-[[ $# -lt 2 ]] || measure 100 generate "$2" --prompt Once --max-tokens 1 --quiet
+for model in "${@:2}"; do
+  if [[ -f $model/source.spm ]]; then
+    measure 150 translate "$model" --quiet
+  else
+    measure 100 generate "$model" --prompt Once --max-tokens 1 --quiet
+  fi
+done

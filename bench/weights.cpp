@@ -13,6 +13,7 @@
 #include "heed/base/buffer.h"
 #include "heed/base/random.h"
 #include "heed/base/threads.h"
+#include "heed/cli/measure.h"
 #include "heed/kernels/gemm.h"
 #include "heed/kernels/quantised.h"
 
@@ -30,25 +31,6 @@ std::vector<Layer> gpt2() {
   for (int i = 0; i < 12; ++i) all.insert(all.end(), {{2304, 768}, {768, 768}, {3072, 768}, {768, 3072}});
   all.push_back({50257, 768});
   return all;
-}
-
-// Every byte once, by all threads.
-void read_all(const std::byte* bytes, int64_t n) {
-  constexpr int64_t kChunk = 1 << 17, kStreams = 4, kPart = kChunk / kStreams;
-  heed::parallel_for(n / kChunk, 1, [&](int64_t begin, int64_t end) {
-    uint64_t sum[8] = {};
-    for (int64_t c = begin; c < end; ++c) {
-      const auto* words = reinterpret_cast<const uint64_t*>(bytes + c * kChunk);
-      for (int64_t i = 0; i < kPart / 8; i += 8) {
-        for (int64_t s = 0; s < kStreams; ++s) {
-          __builtin_prefetch(words + s * (kPart / 8) + i + 64);
-          for (int j = 0; j < 8; ++j) sum[j] += words[s * (kPart / 8) + i + j];
-        }
-      }
-    }
-    volatile uint64_t total = sum[0] + sum[1] + sum[2] + sum[3] + sum[4] + sum[5] + sum[6] + sum[7];
-    static_cast<void>(total);
-  });
 }
 
 double best_of(int runs, const auto& f) {
@@ -111,7 +93,7 @@ int main(int argc, char** argv) {
         double best = 1e9;
         // Turns are taken, so that a busy moment of the machine hits both alike.
         for (int turn = 0; turn < 5; ++turn) {
-          read = std::min(read, best_of(2, [&] { read_all(bytes, size); }));
+          read = std::min(read, best_of(2, [&] { heed::cli::read_once({bytes, static_cast<size_t>(size)}); }));
           best = std::min(best, best_of(2, [&] { run(layers, bytes, type, out_in, m, x.data(), y.data()); }));
         }
         if (one == 0) one = static_cast<double>(m) / best;

@@ -1,6 +1,6 @@
 """Times whole training steps in PyTorch at its best: forward, loss, backward, clip, optimizer; dropout on.
 
-train.py --preset tiny|base|chargpt|gpt2|vit [--precision f32|bf16] [--threads N] [--seconds S] [--json]
+train.py --preset tiny|base|chargpt|gpt2|vit|shakespeare [--precision f32|bf16] [--threads N] [--seconds S] [--json]
 """
 
 import argparse
@@ -91,6 +91,9 @@ def build(preset, dtype):
     if preset == "chargpt":
         model = models.LanguageModel(6, 384, 6, 65, 256, dropout=0.2, bias=False, approximate="none")
         return model, adamw(model, 1e-3, (0.9, 0.99)), language_batches(16, 256, 65, dtype), "tokens"
+    if preset == "shakespeare":  # nanoGPT's setting for CPUs
+        model = models.LanguageModel(4, 128, 4, 65, 64, dropout=0.0, bias=False, approximate="none")
+        return model, adamw(model, 1e-3, (0.9, 0.99)), language_batches(12, 64, 65, dtype), "tokens"
     if preset == "gpt2":
         model = models.LanguageModel(12, 768, 12, 50257, 1024, dropout=0.1, bias=True, approximate="tanh")
         assert sum(p.numel() for p in model.parameters()) == 124439808
@@ -150,7 +153,7 @@ def measure(arguments):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--preset", required=True, choices=["tiny", "base", "chargpt", "gpt2", "vit"])
+    parser.add_argument("--preset", required=True, choices=["tiny", "base", "chargpt", "gpt2", "vit", "shakespeare"])
     parser.add_argument("--precision", default="f32", choices=["f32", "bf16"])
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=20.0)

@@ -43,13 +43,14 @@ size_t bytes_of(int size_class) {
   return static_cast<size_t>(kSteps + size_class % kSteps) * eighth * kAlign;
 }
 
-// Large blocks ask for huge pages: products walk down columns, and a page of 4 KB holds only one row of them.
+// Large blocks ask for huge pages: products walk down columns, and a page of 4 KB holds only one row of them. A rest that
+// does not fill one stays in small pages: it would cost a third of a block of 4 MB.
 void* from_system(size_t bytes) {
   constexpr size_t kHugePage = size_t{2} << 20;
-  if (bytes < 2 * kHugePage) return std::aligned_alloc(kAlign, (bytes + kAlign - 1) / kAlign * kAlign);
-  const size_t rounded = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-  void* block = std::aligned_alloc(kHugePage, rounded);
-  if (block) madvise(block, rounded, MADV_HUGEPAGE);
+  const size_t rounded = (bytes + kAlign - 1) / kAlign * kAlign;
+  if (bytes < 2 * kHugePage) return std::aligned_alloc(kAlign, rounded);
+  void* block = std::aligned_alloc(kHugePage, (bytes + kHugePage - 1) / kHugePage * kHugePage);
+  if (block) madvise(block, rounded / kHugePage * kHugePage, MADV_HUGEPAGE);
   return block;
 }
 

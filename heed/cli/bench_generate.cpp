@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "heed/base/error.h"
 #include "heed/base/random.h"
@@ -12,13 +12,14 @@
 #include "heed/cli/bench.h"
 #include "heed/cli/measure.h"
 #include "heed/decode/generation.h"
+#include "heed/kernels/quantised.h"
 #include "heed/models/directory.h"
 
 namespace heed::cli {
 namespace {
 
 struct Options {
-  std::string preset = "gpt2", model, precision = "f32";
+  std::string preset = "gpt2", model;
   int64_t batch = 1, prompt = 256, tokens = 64;
   double seconds = 5;
 };
@@ -30,26 +31,52 @@ models::Decoder model_of(const Options& o) {
   return models::Decoder(config, 1);
 }
 
-// What one token reads: all but tables that rows are taken of.
-int64_t weight_bytes(const models::Decoder& model) {
-  const models::ModelConfig& c = model.config;
-  int64_t rows = c.tie_embeddings ? 0 : c.vocabulary;
-  if (c.decoder.positions.kind == nn::PositionKind::kLearned) rows += c.decoder.positions.max_length;
-  return static_cast<int64_t>(sizeof(float)) * (model.parameters.arena_size() - rows * c.decoder.d_model);
+using Bytes = std::span<const std::byte>;
+
+int64_t bytes_of(const Tensor& w) {
+  const StoredNumbers* stored = w.stored();
+  if (!stored) return static_cast<int64_t>(sizeof(float)) * w.numel();
+  if (kernels::is_quantised(stored->type)) return kernels::quantised_bytes(stored->type, w.rows(), w.cols());
+  const int64_t width = stored->type == kernels::NumberType::kF32 ? 4 : 2;
+  return width * ((w.rows() - 1) * stored->ld + w.cols());
+}
+
+// What one token reads, as it lies in memory or in the mapped file: all but tables that rows are taken of. Parameters that
+// are parts of one matrix, or neighbours, are one piece.
+std::vector<Bytes> weights_of(const models::Decoder& model) {
+  std::vector<Bytes> all;
+  for (const nn::Parameter& p : model.parameters.list()) {
+    const bool by_rows = p.name.find(".positions.") != std::string::npos ||
+                         (!model.config.tie_embeddings && p.tensor.node() == model.token_embedding.table.node());
+    if (by_rows || p.tensor.numel() == 0) continue;
+    const void* data = p.tensor.stored() ? p.tensor.stored()->data : p.tensor.data();
+    all.emplace_back(static_cast<const std::byte*>(data), static_cast<size_t>(bytes_of(p.tensor)));
+  }
+  std::sort(all.begin(), all.end(), [](Bytes a, Bytes b) { return a.data() < b.data(); });
+  std::vector<Bytes> pieces;
+  for (const Bytes next : all) {
+    constexpr int64_t kGap = 256;  // of alignment
+    const std::byte* end = pieces.empty() ? nullptr : pieces.back().data() + pieces.back().size();
+    if (!end || next.data() - end > kGap) {
+      pieces.push_back(next);
+    } else if (next.data() + next.size() > end) {
+      pieces.back() = {pieces.back().data(), next.data() + next.size()};
+    }
+  }
+  return pieces;
+}
+
+int64_t total(const std::vector<Bytes>& pieces) {
+  int64_t sum = 0;
+  for (const Bytes& piece : pieces) sum += static_cast<int64_t>(piece.size());
+  return sum;
 }
 
 // Bytes a second that all threads read together: the wall for one sequence.
-double read_speed(const models::Decoder& model) {
-  const auto* words = reinterpret_cast<const uint64_t*>(model.parameters.values());
-  const int64_t n = model.parameters.arena_size() / 2;
-  std::atomic<uint64_t> total{0};  // so that the sum is needed
+double read_speed(const std::vector<Bytes>& pieces) {
   const double before = now_seconds();
-  parallel_for(n, 1 << 17, [&](int64_t begin, int64_t end) {
-    uint64_t sum = 0;
-    for (int64_t i = begin; i < end; ++i) sum += words[i];
-    total += sum;
-  });
-  return 8.0 * static_cast<double>(n) / (now_seconds() - before);
+  for (const Bytes& piece : pieces) read_once(piece);
+  return static_cast<double>(total(pieces)) / (now_seconds() - before);
 }
 
 std::vector<decode::GenerationRequest> requests_of(const Options& o, int64_t vocabulary) {
@@ -73,7 +100,8 @@ struct Seconds {
 
 // One round: all prompts until each has its first token, then the others.
 void measure_round(const models::Decoder& model, const Options& o,
-                   const std::vector<decode::GenerationRequest>& requests, Seconds& seconds) {
+                   const std::vector<decode::GenerationRequest>& requests, const std::vector<Bytes>& weights,
+                   Seconds& seconds) {
   decode::Generation generation(model, {}, {.kept_rows = 0});  // no end: every sequence gets all its tokens
   generation.join(requests);
   int64_t begun = 0;
@@ -85,7 +113,7 @@ void measure_round(const models::Decoder& model, const Options& o,
   while (generation.sequences() > 0) generation.step(count);
   seconds.prompt.push_back((first - start) / static_cast<double>(o.batch * o.prompt));
   seconds.tokens.push_back((now_seconds() - first) / static_cast<double>(std::max<int64_t>(1, begun - said)));
-  seconds.bytes.push_back(read_speed(model));
+  seconds.bytes.push_back(read_speed(weights));
 }
 
 nlohmann::json speeds(const std::vector<double>& seconds) {
@@ -100,7 +128,6 @@ void add_bench_generate(CLI::App& bench, const Common& common) {
   const auto o = std::make_shared<Options>();
   add_choice(app, "--preset", o->preset, {"gpt2", "llama", "chargpt"}, "gpt2 without it");
   add_text(app, "--model", o->model, "a model directory instead", "MODEL");
-  add_choice(app, "--precision", o->precision, {"f32"}, "of the weights; f32 without it");
   add_whole(app, "--batch", o->batch, {1, 4096}, "sequences at once; 1 without it");
   add_whole(app, "--prompt", o->prompt, {1, 1 << 20}, "tokens of each prompt; 256 without it");
   add_whole(app, "--tokens", o->tokens, {2, 1 << 20}, "new tokens of each; 64 without it");
@@ -112,21 +139,28 @@ void add_bench_generate(CLI::App& bench, const Common& common) {
       fail("[bench generate] {} + {} tokens: the context of the model is {}", o->prompt, o->tokens, context);
     }
     const std::vector<decode::GenerationRequest> requests = requests_of(*o, model.config.vocabulary);
+    const std::vector<Bytes> weights = weights_of(model);
     Seconds warm_up, seconds;
     const double start = now_seconds();
-    measure_round(model, *o, requests, warm_up);
-    while (seconds.tokens.size() < 3 || now_seconds() - start < o->seconds) measure_round(model, *o, requests, seconds);
+    measure_round(model, *o, requests, weights, warm_up);
+    while (seconds.tokens.size() < 3 || now_seconds() - start < o->seconds)
+      measure_round(model, *o, requests, weights, seconds);
     const double read = *std::max_element(seconds.bytes.begin(), seconds.bytes.end()),
-                 bytes = static_cast<double>(weight_bytes(model));
+                 bytes = static_cast<double>(total(weights));
     const nlohmann::json prompt = speeds(seconds.prompt), tokens = speeds(seconds.tokens);
     // Of one sequence; more share each read.
     const double share = tokens["best"].get<double>() / static_cast<double>(o->batch) * bytes / read;
-    const nlohmann::json j{{"bench", "generate"},           {"preset", o->model.empty() ? o->preset : o->model},
-                           {"precision", o->precision},     {"batch", o->batch},
-                           {"prompt", o->prompt},           {"tokens", o->tokens},
-                           {"threads", num_threads()},      {"prompt_tokens_per_second", prompt},
-                           {"tokens_per_second", tokens},   {"weight_bytes", bytes},
-                           {"read_bytes_per_second", read}, {"share_of_read", share}};
+    const nlohmann::json j{{"bench", "generate"},
+                           {"preset", o->model.empty() ? o->preset : o->model},
+                           {"batch", o->batch},
+                           {"prompt", o->prompt},
+                           {"tokens", o->tokens},
+                           {"threads", num_threads()},
+                           {"prompt_tokens_per_second", prompt},
+                           {"tokens_per_second", tokens},
+                           {"weight_bytes", bytes},
+                           {"read_bytes_per_second", read},
+                           {"share_of_read", share}};
     print(common.json ? j.dump() + "\n"
                       : fmt::format("{} at once: prompts {:.0f} tokens/s, text {:.1f} tokens/s, {:.0f} % of what "
                                     "a pure read of the weights at {:.1f} GB/s allows\n",

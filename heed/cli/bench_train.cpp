@@ -17,6 +17,7 @@ namespace {
 struct Options {
   std::string preset = "tiny", precision = "f32";
   double seconds = 10;
+  bool recompute = false;
 };
 
 struct Result {
@@ -35,7 +36,8 @@ Result run(const Workload& w, const Options& options, uint64_t seed) {
   for (uint64_t step = 0; step < warm + 3 || now_seconds() - start < options.seconds; ++step) {
     const size_t batch = (step + w.count.size() - warm) % w.count.size();
     const double before = now_seconds();
-    const LossResult loss = w.loss(batch, {.training = true, .seed = seed, .step = step, .trace = nullptr});
+    const LossResult loss =
+        w.loss(batch, {.training = true, .seed = seed, .step = step, .recompute = options.recompute});
     loss.loss.backward();
     optimizer.step(w.learning_rate);
     const double spent = now_seconds() - before;
@@ -59,6 +61,7 @@ nlohmann::json to_json(const Result& r, const Workload& w, const Options& option
       {"bench", "train"},
       {"preset", options.preset},
       {"precision", options.precision},
+      {"activation_checkpointing", options.recompute},
       {"threads", num_threads()},
       {w.unit + "_per_second", {{"best", best(r.rate)}, {"median", median(r.rate)}}},
       {"ms_per_step",
@@ -96,6 +99,8 @@ void add_bench_train(CLI::App& bench, const Common& common) {
   add_choice(app, "--preset", options->preset, workload_names(), "tiny without it");
   add_choice(app, "--precision", options->precision, {"f32", "bf16"}, "f32 without it");
   add_number(app, "--seconds", options->seconds, {0.1, 3600}, "how long to measure; 10 without it");
+  add_flag(app, "--activation-checkpointing", options->recompute,
+           "compute blocks twice instead of keeping their inside");
   on_run(app, [options, &common] {
     const uint64_t seed = static_cast<uint64_t>(common.seed);
     if (options->precision == "bf16" && !kernels::has_native_bf16()) {

@@ -5,8 +5,11 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <cstring>
+#include <numeric>
 
 #include "heed/base/buffer.h"
+#include "heed/base/threads.h"
 #include "heed/kernels/elementwise.h"
 #include "heed/kernels/gemm.h"
 
@@ -59,6 +62,29 @@ double product_peak(double seconds, bool bf16) {
     best = std::max(best, product_speed(M, N, K, bf16, seconds / 4));
   }
   return best;
+}
+
+// Four places at once: one stream alone does not keep the memory busy.
+void read_once(std::span<const std::byte> bytes) {
+  constexpr int64_t kChunk = 1 << 17, kStreams = 4, kStream = kChunk / kStreams;
+  using Line = std::array<uint64_t, 8>;
+  parallel_for(static_cast<int64_t>(bytes.size()) / kChunk, 1, [&](int64_t begin, int64_t end) {
+    Line sum = {};
+    for (const std::byte* chunk = bytes.data() + begin * kChunk; chunk != bytes.data() + end * kChunk;
+         chunk += kChunk) {
+      for (int64_t at = 0; at < kStream; at += sizeof(Line)) {
+        for (int64_t s = 0; s < kStreams; ++s) {
+          const std::byte* place = chunk + s * kStream + at;
+          __builtin_prefetch(place + 8 * sizeof(Line));
+          Line line;
+          std::memcpy(line.data(), place, sizeof(line));  // a file aligns nothing
+          for (size_t j = 0; j < line.size(); ++j) sum[j] += line[j];
+        }
+      }
+    }
+    volatile uint64_t total = std::accumulate(sum.begin(), sum.end(), uint64_t{0});
+    static_cast<void>(total);  // needed, as far as the compiler knows
+  });
 }
 
 }  // namespace heed::cli

@@ -31,7 +31,7 @@ TEST_F(Program, DoctorFindsAllWellWithinTenSeconds) {
   EXPECT_GE(report["checks"].size(), 5u);
   for (const json& check : report["checks"]) {
     // How near products come to the peak is not the program's alone to say while other tests run beside it.
-    EXPECT_TRUE(check["good"].get<bool>() || check["name"] == "products") << check;
+    EXPECT_TRUE(check["good"] == true || check["name"] == "products") << check;
   }
 }
 

@@ -120,9 +120,10 @@ void TrainProgress::started(const train::TrainConfig& config, const train::Forec
   const std::string time =
       std::isfinite(f.seconds) ? "about " + duration_text(f.seconds) + " left" : "until it is stopped";
   const train::TrainConfig::Model& m = config.model;
-  const std::string what = m.adapts() ? fmt::format("LoRA of rank {}, alpha {}, beside {} of '{}'", m.lora,
-                                                    m.lora_alpha, fmt::join(m.lora_modules, ", "), m.from)
-                                      : m.preset;
+  const std::string what = m.adapts()        ? fmt::format("LoRA of rank {}, alpha {}, beside {} of '{}'", m.lora,
+                                                           m.lora_alpha, fmt::join(m.lora_modules, ", "), m.from)
+                           : !m.from.empty() ? in_quotes(m.from)
+                                             : m.preset;
   on_message(fmt::format("{}: {} parameters, {}", what, with_commas(f.parameters), f.data));
   on_message(fmt::format("{:.0f} tokens/s in {}, {:.0f} MB of memory, {}", f.tokens_per_second, config.train.precision,
                          static_cast<double>(f.memory_bytes) * 1e-6, time));

@@ -1,6 +1,7 @@
 #include "heed/data/blocks.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "heed/base/error.h"
 #include "heed/base/random.h"
@@ -19,6 +20,11 @@ void cut(std::vector<Block>& blocks, Block whole, int64_t context, int64_t first
   }
   for (int64_t at = whole.begin; at < whole.end; at += context)
     blocks.push_back({at, std::min(at + context, whole.end)});
+}
+
+int64_t tokens_in(std::span<const Block> blocks) {
+  return std::accumulate(blocks.begin(), blocks.end(), int64_t{0},
+                         [](int64_t sum, const Block& block) { return sum + block.end - block.begin; });
 }
 
 }  // namespace
@@ -54,17 +60,34 @@ EpochBlocks::EpochBlocks(const TextStore& store, const BlockConfig& config, int6
   blocks_ = config.starts_given ? behind_starts(store, config.context)
                                 : cut_in_blocks(store, config.context, config.pack, first);
   shuffle(blocks_, random);
+  deal(config.tokens);
+}
+
+void EpochBlocks::deal(int64_t most) {
   int64_t tokens = 0;
   begins_.push_back(0);
   for (size_t i = 0; i < blocks_.size(); ++i) {
     const int64_t more = blocks_[i].end - blocks_[i].begin;
-    if (tokens > 0 && tokens + more > config.tokens) {
+    if (tokens > 0 && tokens + more > most) {
       begins_.push_back(static_cast<int64_t>(i));
       tokens = 0;
     }
     tokens += more;
   }
-  if (!blocks_.empty()) begins_.push_back(static_cast<int64_t>(blocks_.size()));
+  if (blocks_.empty()) return;
+  begins_.push_back(static_cast<int64_t>(blocks_.size()));
+  if (size() > 1 && 2 * tokens < most) share_the_rest(tokens);
+}
+
+// A last batch of a few tokens would be a step as long as any other in a direction of chance.
+void EpochBlocks::share_the_rest(int64_t last) {
+  int64_t before = tokens_in(batch(size() - 2));
+  for (int64_t& border = begins_[begins_.size() - 2];; --border) {
+    const Block& moves = blocks_[static_cast<size_t>(border) - 1];
+    const int64_t moved = moves.end - moves.begin;
+    if (last + moved > before - moved) return;
+    last += moved, before -= moved;
+  }
 }
 
 std::span<const Block> EpochBlocks::batch(int64_t i) const {

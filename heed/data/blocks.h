@@ -27,7 +27,8 @@ std::vector<Block> cut_in_blocks(const TextStore& store, int64_t context, bool p
 // Each document by itself, without its first id: that is read, and nothing predicts it.
 std::vector<Block> behind_starts(const TextStore& store, int64_t context);
 
-// The stream is cut at another place in every epoch; the blocks are shuffled and dealt out to batches.
+// The stream is cut at another place in every epoch; the blocks are shuffled and dealt out to full batches. The last two
+// share what is left for them where that is less than one and a half.
 class EpochBlocks {
  public:
   EpochBlocks(const TextStore& store, const BlockConfig& config, int64_t epoch);
@@ -35,6 +36,9 @@ class EpochBlocks {
   std::span<const Block> batch(int64_t i) const;
 
  private:
+  void deal(int64_t most);
+  void share_the_rest(int64_t last);
+
   std::vector<Block> blocks_;  // batch after batch
   std::vector<int64_t> begins_;
 };

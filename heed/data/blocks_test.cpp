@@ -74,6 +74,24 @@ TEST_F(BlocksTest, AnEpochHasEveryTokenOnce) {
   }
 }
 
+// A batch is a step, however little it holds.
+TEST_F(BlocksTest, TheLastBatchIsNotAFewTokens) {
+  for (int64_t rest = 0; rest <= 64; rest += 2) {
+    const TextStore text = store({640 + std::max<int64_t>(2, rest)});
+    const EpochBlocks epoch(text, {.context = 4, .tokens = 64}, 1);
+    int64_t all = 0, last = 0;
+    for (int64_t i = 0; i < epoch.size(); ++i) {
+      last = 0;
+      for (const Block& block : epoch.batch(i)) last += block.end - block.begin;
+      EXPECT_LE(last, 64);
+      EXPECT_GE(last, 28) << "batch " << i << " of " << epoch.size();
+      all += last;
+    }
+    EXPECT_EQ(all, text.tokens());
+  }
+  EXPECT_EQ(EpochBlocks(store({5}), {.context = 4, .tokens = 64}, 0).size(), 1);
+}
+
 TEST_F(BlocksTest, APureFunctionOfSeedAndEpoch) {
   const TextStore text = store(std::vector<int64_t>(50, 20));
   const BlockConfig config{.context = 16, .tokens = 64, .seed = 3};

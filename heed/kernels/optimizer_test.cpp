@@ -113,6 +113,20 @@ TEST(Optimizer, StepsAgreeWithTheirReferences) {
   });
 }
 
+TEST(Optimizer, AnAverageFollowsAsItsReferenceDoes) {
+  for (const int64_t n : {0, 1, 15, 16, 33, 70003}) {
+    const auto size = static_cast<size_t>(n);
+    const Floats w = random_floats(size, 3);
+    Floats a = random_floats(size, 4), b = a;
+    moving_average(a.data(), w.data(), 0.999, n);
+    moving_average_reference(b.data(), w.data(), 0.999, n);
+    expect_close(a, b, 1e-6);
+  }
+  Floats average = {1, 2};
+  moving_average(average.data(), Floats{3, 6}.data(), 0.5, 2);
+  EXPECT_EQ(average, (Floats{2, 4}));
+}
+
 TEST(Optimizer, AZeroGradientMovesNothing) {
   Floats w = {1, 2}, m(2, 0.0f), v(2, 0.0f);
   const Floats g(2, 0.0f);

@@ -110,6 +110,35 @@ TEST_P(EveryPosition, ASentenceIsTheSameInAnyBatch) {
     expect_same_bits(decoder.logits(only(pair.source, s), {}), rows(all, pair.source.spans, s));
 }
 
+// Activation checkpointing: blocks that are computed twice give the loss and every gradient to the bit.
+TEST_P(EveryPosition, RecomputedBlocksGiveTheSameBits) {
+  const OneThread one_thread;
+  ModelConfig config = small_model(GetParam());
+  config.encoder.dropout = config.decoder.dropout = {0.2f, 0.2f, 0.2f, 0.2f};
+  const PairBatch pair{random_batch({5, 60, 1, 20}, 4), random_batch({7, 33, 40, 1}, 5), random_ids(81, 6)};
+  const auto gradients = [&](const auto& model, bool recompute, const auto& loss) {
+    const nn::Context context{.training = true, .seed = 5, .step = 9, .recompute = recompute};
+    const LossResult result = loss(model, context);
+    result.loss.backward();
+    std::vector<Tensor> all{result.loss.detach()};
+    for (const nn::Parameter& p : model.parameters.list()) {
+      all.push_back(Tensor::from(p.tensor.grad().to_vector(), p.tensor.shape()));
+      Tensor(p.tensor).clear_grad();
+    }
+    return all;
+  };
+  const auto compare = [&](const auto& model, const auto& loss) {
+    const std::vector<Tensor> kept = gradients(model, false, loss), again = gradients(model, true, loss);
+    ASSERT_EQ(kept.size(), again.size());
+    for (size_t i = 0; i < kept.size(); ++i) expect_same_bits(again[i], kept[i]);
+  };
+  compare(EncoderDecoder(config),
+          [&](const EncoderDecoder& m, const nn::Context& c) { return m.loss(pair, {.smoothing = 0.1f}, c); });
+  config.family = Family::kDecoder;
+  compare(Decoder(config),
+          [&](const Decoder& m, const nn::Context& c) { return m.loss(pair.target, pair.labels, {}, c); });
+}
+
 TEST(Properties, DropoutFollowsTheSequenceNotTheBatch) {
   ModelConfig config = small_model(PositionKind::kSinusoidal);
   config.encoder.dropout = config.decoder.dropout = {0.2f, 0.2f, 0.2f, 0.2f};

@@ -13,6 +13,7 @@ struct Context {
   bool training = false;  // dropout happens
   uint64_t seed = 0, step = 0;
   Trace* trace = nullptr;  // whoever wants to look inside
+  bool recompute = false;  // blocks keep their input alone for the backward, unless someone looks inside
 
   // Dropout at one place of the model, which its number tells apart from all others.
   kernels::Dropout dropout(float p, uint64_t place) const {

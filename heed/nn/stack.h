@@ -2,6 +2,7 @@
 #pragma once
 
 #include "heed/nn/blocks.h"
+#include "heed/tensor/recompute.h"
 
 namespace heed::nn {
 
@@ -24,10 +25,22 @@ struct Stack {
 
   Tensor forward(const StackInput& in, const Context& context) const {
     Tensor x = in.x;  // (T, C)
-    for (const Block& block : blocks) x = block.forward(x, in, positions, context);
+    for (const Block& block : blocks)
+      x = context.recompute && !context.trace ? run_twice(block, x, in, context)
+                                              : block.forward(x, in, positions, context);
     x = final_norm(x);
     if (context.trace) context.trace->rows(path + ".output", x, in.spans);
     return x;
+  }
+
+ private:
+  // Once now, and again in the backward.
+  Tensor run_twice(const Block& block, const Tensor& input, const StackInput& in, const Context& context) const {
+    return recomputed(input, in.memory, [&block, this, in, context](const Tensor& x, const Tensor& memory) {
+      StackInput here = in;
+      here.memory = memory;
+      return block.forward(x, here, positions, context);
+    });
   }
 };
 

@@ -91,7 +91,8 @@ TEST_F(PainterTest, TheLikeliestClass) {
       ids.insert(ids.begin(), format_.start(c));
       ids.pop_back();
       const NoGrad no_grad;
-      by_class.push_back(model_.loss({ids, Spans::dense(1, static_cast<int64_t>(ids.size()))}, given[i], {}, {}).nll);
+      const models::TokenBatch batch{ids, Spans::dense(1, static_cast<int64_t>(ids.size()))};
+      by_class.push_back(model_.loss(batch, given[i], {}, {}).nll);
     }
     EXPECT_EQ(found[i], std::min_element(by_class.begin(), by_class.end()) - by_class.begin());
   }

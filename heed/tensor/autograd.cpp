@@ -1,10 +1,12 @@
 #include "heed/tensor/autograd.h"
 
 #include <algorithm>
+#include <deque>
 #include <vector>
 
 #include "heed/base/error.h"
 #include "heed/kernels/elementwise.h"
+#include "heed/tensor/recompute.h"
 
 namespace heed {
 namespace {
@@ -121,6 +123,26 @@ class Queue {
   std::vector<Tensor> heap_;
 };
 
+// A backward may run another one inside (recompute.h): each has a queue of its own, empty even after an exception.
+class QueueOfThis {
+ public:
+  QueueOfThis() : queue_(depth_ < all_.size() ? all_[depth_] : all_.emplace_back()) {
+    queue_.clear();
+    ++depth_;
+  }
+  ~QueueOfThis() { --depth_; }
+  QueueOfThis(const QueueOfThis&) = delete;
+  QueueOfThis& operator=(const QueueOfThis&) = delete;
+  Queue& operator*() const { return queue_; }
+
+ private:
+  static thread_local std::deque<Queue> all_;
+  static thread_local size_t depth_;
+  Queue& queue_;
+};
+thread_local std::deque<Queue> QueueOfThis::all_;
+thread_local size_t QueueOfThis::depth_ = 0;
+
 void run_backward(const Tensor& t, Queue& queue) {
   Node& n = *t.node();
   if (n.used) fail("[backward] the history of shape {} was used up by an earlier backward", n.shape.str());
@@ -166,6 +188,9 @@ bool share_gradient(const Tensor& a, const Tensor& b) {
   const Node *root_x = x.parent ? x.parent.node() : &x, *root_y = y.parent ? y.parent.node() : &y;
   return root_x == root_y && x.column < y.column + columns_of(y) && y.column < x.column + columns_of(x);
 }
+
+detail::Recording::Recording(bool wanted) : before_(std::exchange(recording, wanted)) {}
+detail::Recording::~Recording() { recording = before_; }
 
 NoGrad::NoGrad() : before_(std::exchange(recording, false)) {}
 NoGrad::~NoGrad() {
@@ -248,8 +273,8 @@ void Tensor::backward(const Tensor& upstream) const {
   if (!known().requires_grad) fail("[backward] nothing here requires a gradient");
   if (!(upstream.shape() == shape()))
     fail("[backward] gradient {} for shape {}", upstream.shape().str(), shape().str());
-  thread_local Queue queue;
-  queue.clear();  // what an exception may have left
+  const QueueOfThis mine;
+  Queue& queue = *mine;
   NoGrad no_grad;
   add_grad(upstream);
   queue.push(*this);

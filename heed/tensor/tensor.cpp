@@ -6,6 +6,7 @@
 #include "heed/base/error.h"
 #include "heed/kernels/elementwise.h"
 #include "heed/tensor/autograd.h"
+#include "heed/tensor/recompute.h"
 
 namespace heed {
 namespace {
@@ -114,6 +115,17 @@ std::vector<float> Tensor::to_vector() const {
 
 Tensor Tensor::detach() const { return new_node(in_memory().values, node_->offset, shape(), ld()); }
 
+namespace {
+
+// A slice of a slice writes into the outermost gradient.
+void write_gradient_into(const Tensor& parent, int64_t column, const Tensor& view) {
+  const detail::Node& p = *parent.node();
+  view.node()->parent = p.parent ? p.parent : parent;
+  view.node()->column = p.column + column;
+}
+
+}  // namespace
+
 Tensor columns(const Tensor& x, int64_t begin, int64_t end) {
   if (begin < 0 || begin > end || end > x.cols() || x.shape().rank() == 0) {
     fail("[columns] [{}, {}) of shape {}", begin, end, x.shape().str());
@@ -121,11 +133,15 @@ Tensor columns(const Tensor& x, int64_t begin, int64_t end) {
   if (x.stored()) fail("[columns] of stored numbers: expected numbers in memory");
   detail::Node* parent = x.node();
   Tensor view = new_node(parent->values, parent->offset + begin, x.shape().with_last(end - begin), x.ld());
-  if (detail::record(view, {x})) {
-    // A slice of a slice writes into the outermost gradient.
-    view.node()->parent = parent->parent ? parent->parent : x;
-    view.node()->column = parent->column + begin;
-  }
+  if (detail::record(view, {x})) write_gradient_into(x, begin, view);
+  return view;
+}
+
+Tensor detail::history_ends(const Tensor& x) {
+  if (!x || !x.requires_grad()) return x;
+  Tensor view = x.detach();
+  view.node()->requires_grad = true;
+  write_gradient_into(x, 0, view);
   return view;
 }
 

@@ -71,6 +71,7 @@ struct TrainConfig {
     double learning_rate = 0, minimum_rate = 0;
     int64_t warmup = -1;
     std::string precision = "auto";
+    std::string activation_checkpointing = "auto";
     double average_decay = 0;       // of a moving average of the weights; 0: none
     int64_t average_last = 0;       // the finished model is the mean of so many checkpoints; 0: the best one
     std::string bad_loss = "skip";  // a loss that is no number: skip the step, or stop

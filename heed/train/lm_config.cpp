@@ -201,10 +201,13 @@ void check(const TrainConfig& config) {
   std::error_code ignored;
   if (std::filesystem::equivalent(m.from, config.save.out, ignored))
     fail("[config] model.from and save.out are both '{}': expected another folder to write", config.save.out);
+  const TrainConfig unsaid = defaults();
   const std::pair<const char*, bool> own[] = {
       {"model.positions", !m.positions.empty()},   {"model.norm", !m.norm.empty()},
       {"model.norm_place", !m.norm_place.empty()}, {"model.activation", !m.activation.empty()},
-      {"model.bias", m.bias.has_value()},          {"model.tie", m.tie.has_value()}};
+      {"model.bias", m.bias.has_value()},          {"model.tie", m.tie.has_value()},
+      {"model.arch", m.arch != unsaid.model.arch}, {"text.tokenizer", t.tokenizer != unsaid.text.tokenizer},
+      {"text.vocabulary", t.vocabulary != 0}};
   for (const auto& [key, said] : own) {
     if (said) fail("[config] {} is said, and '{}' of model.from has its own", key, m.from);
   }
@@ -282,7 +285,8 @@ std::string resolve(TrainConfig& c, int64_t bytes, const Machine& machine) {
   std::string said;
   if (c.model.preset == "auto") {
     c.model.preset = auto_preset(bytes, machine.cores);
-    said = fmt::format("preset {}: {} of text, {} cores", c.model.preset, size_text(bytes), machine.cores);
+    said = fmt::format("{}preset {}: {} of text, {} cores", c.model.from.empty() ? "" : "batches and steps of ",
+                       c.model.preset, size_text(bytes), machine.cores);
   }
   const Preset& p = preset_named(c.model.preset);
   resolve_model(c.model, p);

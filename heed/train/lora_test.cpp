@@ -25,7 +25,7 @@ class LoraRun : public testing::TestWithParam<const char*> {
     run_training(first, {}, listener_, [] { return false; });
     base_bits_ = content_of(base_ + "/model.safetensors");
     put_text("abcdefgh");
-    config_.model = {};
+    config_.model = {}, config_.text = {};  // the base has its own
     config_.model.preset = "tiny", config_.model.from = base_, config_.model.lora = 3;
     config_.save.out = folder_.file("tuned");
   }
@@ -178,6 +178,10 @@ TEST_P(LoraRun, WhatDoesNotGoTogetherIsRefused) {
   expect("model.lora_dropout is 1.5, expected 0 to 0.999", [](TrainConfig& c) { c.model.lora_dropout = 1.5; });
   expect(llama() ? "no linear map 'q_prj', did you mean 'q_proj'?" : "no linear map 'q_prj': expected some of c_attn",
          [](TrainConfig& c) { c.model.lora_modules = {"q_prj"}; });
+  expect("text.tokenizer is said, and '" + base_ + "' of model.from has its own",
+         [](TrainConfig& c) { c.text.tokenizer = "char"; });
+  expect("model.arch is said, and", [](TrainConfig& c) { c.model.arch = "llama"; });
+  expect("text.vocabulary is said, and", [](TrainConfig& c) { c.text.vocabulary = 300; });
   expect("is no folder", [](TrainConfig& c) { c.model.from = "nowhere"; });
 }
 

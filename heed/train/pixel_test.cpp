@@ -118,7 +118,8 @@ TEST_F(PixelRun, BitsPerDimensionAreThoseOfTheModel) {
     ids.insert(ids.begin(), f.start(i % 3));
     ids.pop_back();
     const NoGrad no_grad;
-    nats += model.loss({ids, Spans::dense(1, 16)}, labels, {}, {}).nll;
+    const models::TokenBatch batch{ids, Spans::dense(1, 16)};
+    nats += model.loss(batch, labels, {}, {}).nll;
   }
   EXPECT_NEAR(listener_.validations.back().bits_per_dim, nats / (6 * 16 * std::numbers::ln2), 1e-6);
 }

@@ -1,7 +1,6 @@
 #include "heed/train/preparation.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -10,8 +9,8 @@
 #include "heed/base/error.h"
 #include "heed/io/atomic_file.h"
 #include "heed/models/lora.h"
-#include "heed/models/parameter_count.h"
 #include "heed/train/checkpoint.h"
+#include "heed/train/memory_plan.h"
 #include "heed/train/task.h"
 
 namespace heed::train {
@@ -37,22 +36,6 @@ void stage_data(const TrainConfig& config, Task& task, const Preparation& prepar
 void check_early(TrainConfig config) {
   resolve_config(config, 0);
   check_resolved(config);
-}
-
-// Weights, gradients and two moments, but what an adapter is trained beside has weights alone; what a step needs beside
-// them is known only later.
-void check_memory(const TrainConfig& config) {
-  constexpr int64_t kFewest = 1000;
-  const int64_t vocabulary = std::max(kFewest, config.text.vocabulary);
-  const double gigabytes = config.model.adapts() ? 4e-9 : 16e-9;  // of a weight
-  const double needed =
-      gigabytes * static_cast<double>(models::parameter_parts(model_config(config, vocabulary, vocabulary)).total());
-  const double there =
-      1e-9 * static_cast<double>(::sysconf(_SC_PHYS_PAGES)) * static_cast<double>(::sysconf(_SC_PAGESIZE));
-  if (needed > there) {
-    fail_file("[train] the weights, their gradients and moments need {:.0f} GB, this machine has {:.0f} GB", needed,
-              there);
-  }
 }
 
 // A run from the beginning: whatever can be wrong with its config and data is found before the folder is cleared.

@@ -9,6 +9,8 @@
 
 #include "heed/base/buffer.h"
 #include "heed/base/error.h"
+#include "heed/base/memory.h"
+#include "heed/train/memory_plan.h"
 #include "heed/train/preparation.h"
 #include "heed/train/task.h"
 
@@ -111,8 +113,11 @@ RunResult run_training(TrainConfig config, const RunOptions& options, Observer& 
     return {.ended = Ended::kAsked, .state = {}, .prepared = false};
   }
   task->open(config);
+  std::unique_ptr<Learner> learner = task->learner(config);
+  const std::string plan = plan_memory(config, learner->parameters().count(), available_memory());
+  if (!plan.empty()) observer.on_message(plan);
   const RunFolder folder{paths.model};
-  Trainer trainer(config, task->learner(config), folder, observer);
+  Trainer trainer(config, std::move(learner), folder, observer);
   if (options.resume && trainer.resume())
     observer.on_message(fmt::format("resumed after step {}", trainer.state().step));
   if (started) started(config, forecast(trainer, config, *task));

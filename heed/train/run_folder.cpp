@@ -31,9 +31,9 @@ namespace fs = std::filesystem;
 constexpr std::string_view kMaxSteps = "train.max_steps";
 
 bool may_change(const std::string& key, const TrainConfig& config) {
-  static const std::set<std::string> kAlways = {"train.max_epochs", "train.max_minutes", "valid.patience",
-                                                "valid.samples",    "save.keep",         "save.tensorboard",
-                                                "save.out"};
+  static const std::set<std::string> kAlways = {
+      "train.max_epochs", "train.max_minutes", "valid.patience", "valid.samples",
+      "save.keep",        "save.tensorboard",  "save.out",       "train.activation_checkpointing"};
   return kAlways.count(key) > 0 || (key == kMaxSteps && !needs_total_steps(schedule_kind(config.train.schedule)));
 }
 

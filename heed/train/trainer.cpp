@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "heed/base/error.h"
-#include "heed/base/threads.h"
 #include "heed/io/printable.h"
 #include "heed/kernels/gemm.h"
+#include "heed/kernels/optimizer.h"
 
 namespace heed::train {
 namespace {
@@ -125,7 +125,8 @@ Trainer::StepLoss Trainer::forward_backward(const StepBatches& batches) {
   const nn::Context context{.training = true,
                             .seed = static_cast<uint64_t>(config_.train.seed),
                             .step = static_cast<uint64_t>(state_.step),
-                            .trace = nullptr};
+                            .trace = nullptr,
+                            .recompute = config_.train.activation_checkpointing == "on"};
   learner_->batches(batches.epoch);
   StepLoss total;
   for (int64_t i = batches.first; i < batches.last; ++i) {
@@ -179,12 +180,8 @@ void Trainer::update_average() {
   if (!average_) return;
   // Young averages follow closely: the start should not weigh for ever.
   const double grown = static_cast<double>(state_.step + 1) / static_cast<double>(state_.step + 10);
-  const auto keep = static_cast<float>(std::min(config_.train.average_decay, grown));
-  const float* weights = learner_->parameters().values();
-  float* average = average_.data();
-  parallel_for(learner_->parameters().arena_size(), 1 << 16, [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) average[i] = keep * average[i] + (1 - keep) * weights[i];
-  });
+  kernels::moving_average(average_.data(), learner_->parameters().values(),
+                          std::min(config_.train.average_decay, grown), learner_->parameters().arena_size());
 }
 
 void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const StepBatches& batches) {

@@ -270,7 +270,8 @@ TEST(Training, AccumulatedPartsAreTheWholeBatch) {
   const Decoder whole(config), parts(config);
   const std::vector<int64_t> lengths{30, 50, 20};
   const std::vector<int32_t> ids = random_ids(100, 8), labels = random_ids(100, 9);
-  whole.loss({ids, Spans(lengths)}, labels, {.scale = 0.01f}, training(1)).loss.backward();
+  const models::TokenBatch all_of_them{ids, Spans(lengths)};
+  whole.loss(all_of_them, labels, {.scale = 0.01f}, training(1)).loss.backward();
   int64_t row = 0;
   for (uint32_t s = 0; s < 3; ++s) {
     const std::vector<int64_t> length{lengths[s]};

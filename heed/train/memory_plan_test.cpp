@@ -1,0 +1,97 @@
+// Activation checkpointing as a run meets it: when it is chosen, that the estimate is one, and that no bit changes.
+#include "heed/train/memory_plan.h"
+
+#include "heed/base/buffer.h"
+#include "heed/base/memory.h"
+#include "heed/models/activation_count.h"
+#include "heed/models/decoder.h"
+#include "heed/models/encoder_decoder.h"
+#include "heed/train/run.h"
+#include "heed/train/test_run.h"
+
+namespace heed::train {
+namespace {
+
+constexpr int64_t kGiga = 1'000'000'000;
+
+TEST(MemoryPlan, AutoIsDecidedByWhatIsFree) {
+  TrainConfig config = default_config("lm");
+  config.data.text = {"text"}, config.save.out = "model";
+  config.model.preset = "base";
+  resolve_config(config, 0);
+  const auto plan = [&](const std::string& choice, int64_t available) {
+    TrainConfig c = config;
+    c.train.activation_checkpointing = choice;
+    const std::string said = plan_memory(c, 100'000'000, available);
+    EXPECT_EQ(said.empty(), choice != "auto" || c.train.activation_checkpointing == "off") << said;
+    return c.train.activation_checkpointing + (said.find("computed twice") != said.npos ? ", said" : "");
+  };
+  EXPECT_EQ(plan("auto", 100 * kGiga), "off");
+  EXPECT_EQ(plan("auto", 4 * kGiga), "on, said");
+  EXPECT_EQ(plan("on", 100 * kGiga), "on");
+  EXPECT_EQ(plan("off", 4 * kGiga), "off");
+  EXPECT_GT(available_memory(), 0);
+  EXPECT_LE(available_memory(), physical_memory());
+}
+
+// What lies in the pool when the forward is over, of several kinds of blocks.
+TEST(MemoryPlan, TheEstimateIsNearWhatAStepKeeps) {
+  models::ModelConfig config;
+  config.vocabulary = config.source_vocabulary = 50;
+  nn::StackConfig& s = config.encoder;
+  s.layers = 4, s.d_model = 128, s.heads = 4, s.d_ff = 512;
+  s.activation = Activation::kGelu;
+  config.decoder = s;
+  const std::vector<int64_t> lengths(16, 32);
+  const Spans spans(lengths);
+  models::PairBatch pair;
+  pair.source = pair.target = {std::vector<int32_t>(512, 3), spans};
+  pair.labels.assign(512, 4);
+  const auto expect_near = [&](const auto& model, const auto& loss) {
+    for (const bool recompute : {false, true}) {
+      const int64_t before = pool_stats().bytes_used;
+      const LossResult result = loss(model, nn::Context{.training = true, .recompute = recompute});
+      const auto kept = static_cast<double>(pool_stats().bytes_used - before);
+      const int64_t all = models::kept_activations(model.config, 512);
+      // The inputs of four blocks; beside them the embedding, the last norm, the gradient that the loss holds ready.
+      const int64_t inputs = 512 * 128 * 8 * (model.config.family == models::Family::kDecoder ? 1 : 2);
+      const double expected = 4.0 * static_cast<double>(recompute ? inputs : all);
+      EXPECT_GT(kept, 0.7 * expected) << recompute;
+      EXPECT_LT(kept, 1.25 * expected) << recompute;
+      result.loss.backward();
+    }
+  };
+  expect_near(models::EncoderDecoder(config), [&](const auto& m, const nn::Context& c) { return m.loss(pair, {}, c); });
+  config.family = models::Family::kDecoder;
+  const auto next_token = [&](const auto& m, const nn::Context& c) { return m.loss(pair.target, pair.labels, {}, c); };
+  expect_near(models::Decoder(config), next_token);
+  config.decoder.gated = true, config.decoder.kv_heads = 2;
+  config.decoder.positions.kind = nn::PositionKind::kRotary;
+  expect_near(models::Decoder(config), next_token);
+}
+
+// A run may go on with another choice than it was started with.
+TEST(MemoryPlan, ARunOfEveryTaskGivesTheSameBits) {
+  for (const std::string& task : task_names()) {
+    std::string kept;
+    for (const char* choice : {"off", "on", "on, then off"}) {
+      const TemporaryFolder folder;
+      TrainConfig config = tiny_run(task, folder);
+      Listener listener;
+      config.train.activation_checkpointing = std::string(choice).substr(0, 3) == "off" ? "off" : "on";
+      if (std::string(choice) == "on, then off") {
+        int64_t asked = 0;
+        run_training(config, {}, listener, [&] { return !listener.steps.empty() && ++asked == 3; });
+        config.train.activation_checkpointing = "off";
+      }
+      run_training(config, {.resume = true}, listener, [] { return false; });
+      const std::string found = content_of(folder.file("model/model.safetensors"));
+      ASSERT_FALSE(found.empty());
+      if (kept.empty()) kept = found;
+      EXPECT_TRUE(found == kept) << task << ": " << choice;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace heed::train
