@@ -2,9 +2,9 @@
 
 generate.py [--heed build/heed] [--rounds 3] [--seconds 4] [--threads 2] [kind ...]
 
-GPT-2 small's shape with random weights, in f32, f16, 8 and 4 bits (llama.cpp's q8_0, and q4_0 for every matrix): one sequence,
-64 tokens behind a prompt of 256, and the prompt itself. heed also says how near it comes to a pure read of its weights, and what
-sixteen sequences at once make of it.
+GPT-2 small's shape with random weights, in f32, f16, 8 and 4 bits (llama.cpp's q8_0, and q4_0 for every matrix; heed's 4 bits leave
+the token table, which is also the output, in 8): one sequence, 64 tokens behind a prompt of 256, and the prompt itself. heed also
+says how near it comes to a pure read of its weights, and what sixteen sequences at once make of it.
 """
 
 import argparse
@@ -89,12 +89,16 @@ class Peer:
         params = llama_cpp.llama_context_default_params()
         params.n_ctx = params.n_batch = params.n_ubatch = 512
         params.n_threads = params.n_threads_batch = threads
-        self.context = llama_cpp.llama_init_from_model(self.model, params)
+        self.context = self.model and llama_cpp.llama_init_from_model(self.model, params)
+        if not self.context:
+            raise SystemExit(f"llama.cpp could not open {path}")
         self.vocabulary = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self.model))
 
     def __del__(self):
-        self.llama.llama_free(self.context)
-        self.llama.llama_model_free(self.model)
+        if self.context:
+            self.llama.llama_free(self.context)
+        if self.model:
+            self.llama.llama_model_free(self.model)
 
     def next(self, ids):
         import numpy
@@ -134,6 +138,8 @@ def main():
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--threads", type=int, default=2)
     a = parser.parse_args()
+    if unknown := [kind for kind in a.kinds if kind not in KINDS]:
+        parser.error(f"no kind {unknown[0]!r}: expected some of {', '.join(KINDS)}")
     with tempfile.TemporaryDirectory() as folder:
         directories, files = make_models(Path(folder), a.heed)
         print("| one sequence, GPT-2 small | heed tokens/s | llama.cpp tokens/s | ratio | of a pure read | prompt of 256, heed | "

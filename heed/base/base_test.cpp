@@ -1,9 +1,12 @@
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <ctime>
+#include <filesystem>
+#include <fstream>
 #include <limits>
 #include <stdexcept>
 #include <string>
@@ -12,11 +15,14 @@
 
 #include "heed/base/buffer.h"
 #include "heed/base/error.h"
+#include "heed/base/memory.h"
 #include "heed/base/random.h"
 #include "heed/base/threads.h"
 
 namespace heed {
 namespace {
+
+namespace fs = std::filesystem;
 
 TEST(Philox, MatchesThePublishedKnownAnswers) {
   // Random123's kat_vectors, philox4x32 with 10 rounds.
@@ -200,6 +206,42 @@ TEST(Nearest, SuggestsOnlyWhatIsNear) {
   EXPECT_EQ(nearest("--lenght", {"--out", "--length"}), "--length");
   EXPECT_EQ(nearest("--otu", {"--out", "--json"}), "--out");
   EXPECT_EQ(nearest("", verbs), "");
+}
+
+// A folder of control groups as Linux lays them out.
+class MemoryGroups : public ::testing::Test {
+ protected:
+  void SetUp() override { fs::create_directories(root_ / "memory/a/b"), fs::create_directories(root_ / "a/b"); }
+  void TearDown() override { fs::remove_all(root_); }
+  void put(const std::string& file, const std::string& content) const { std::ofstream(root_ / file) << content; }
+  int64_t left(const std::string& groups) const { return memory_in_groups(groups, root_.string()); }
+
+  const fs::path root_ = fs::temp_directory_path() / ("heed-groups-" + std::to_string(::getpid()));
+};
+
+TEST_F(MemoryGroups, TheTightestOfAllAboveCounts) {
+  constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
+  const std::string two = "0::/a/b\n", one = "5:cpu,cpuacct:/a\n4:memory:/a/b\n1:name=systemd:/\n";
+  EXPECT_EQ(left(two), kNone);
+  EXPECT_EQ(left(""), kNone);
+  EXPECT_EQ(left("nonsense\n"), kNone);
+  put("a/b/memory.max", "max\n"), put("a/b/memory.current", "700\n");
+  EXPECT_EQ(left(two), kNone);
+  put("a/memory.max", "1000\n"), put("a/memory.current", "900\n");
+  EXPECT_EQ(left(two), 100);
+  // Pages of files are given up when they are needed.
+  put("a/memory.stat", "anon 300\ninactive_file 350\nactive_file 200\n");
+  EXPECT_EQ(left(two), 650);
+  put("a/b/memory.max", "500\n");
+  EXPECT_EQ(left(two), 0);
+  EXPECT_EQ(left(one), kNone);
+  put("memory/memory.limit_in_bytes", "3000\n"), put("memory/memory.usage_in_bytes", "2500\n");
+  put("memory/a/b/memory.limit_in_bytes", "9223372036854771712\n"), put("memory/a/b/memory.usage_in_bytes", "1\n");
+  EXPECT_EQ(left(one), 500);
+  put("memory/memory.stat", "inactive_file 7\ntotal_inactive_file 400\n");
+  EXPECT_EQ(left(one), 900);
+  EXPECT_GT(physical_memory(), 0);
+  EXPECT_LE(available_memory(), physical_memory());
 }
 
 }  // namespace

@@ -3,38 +3,83 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <limits>
+#include <sstream>
 #include <string>
 
 namespace heed {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr int64_t kNoLimit = std::numeric_limits<int64_t>::max();
+
+// The number behind a key in a file of keys and numbers; 0 where it is missing.
+int64_t value_in(const fs::path& path, const std::string& key) {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream parts(line);
+    std::string name;
+    int64_t value = 0;
+    if (parts >> name >> value && name == key) return value;
+  }
+  return 0;
+}
 
 // "MemAvailable:   22382344 kB"
 int64_t machine_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string key, unit; file >> key;) {
-    int64_t kilobytes = 0;
-    if (key == "MemAvailable:" && file >> kilobytes) return kilobytes * 1024;
-    std::getline(file, unit);
-  }
-  return physical_memory();
+  const int64_t kilobytes = value_in("/proc/meminfo", "MemAvailable:");
+  return kilobytes > 0 ? kilobytes * 1024 : physical_memory();
 }
 
-// "max" is no limit.
-int64_t container_memory() {
-  std::ifstream limit("/sys/fs/cgroup/memory.max"), used("/sys/fs/cgroup/memory.current");
+// The names of one version's files.
+struct GroupFiles {
+  const char *limit, *used, *inactive, *active;
+};
+constexpr GroupFiles kVersion2{"memory.max", "memory.current", "inactive_file", "active_file"};
+constexpr GroupFiles kVersion1{"memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file",
+                               "total_active_file"};
+
+// Pages of files count as used there, and are given up when others are needed. "max" is no limit.
+int64_t left_in(const fs::path& group, const GroupFiles& names) {
+  std::ifstream limit(group / names.limit), used(group / names.used);
   int64_t most = 0, now = 0;
   if (!(limit >> most) || !(used >> now)) return kNoLimit;
-  return std::max<int64_t>(0, most - now);
+  const int64_t of_files =
+      value_in(group / "memory.stat", names.inactive) + value_in(group / "memory.stat", names.active);
+  return std::clamp<int64_t>(most - (now - of_files), 0, most);
 }
 
 }  // namespace
 
+int64_t memory_in_groups(const std::string& groups, const std::string& root) {
+  int64_t least = kNoLimit;
+  std::istringstream lines(groups);
+  for (std::string line; std::getline(lines, line);) {  // "0::/a/b" or "4:memory:/a/b"
+    const size_t colon = line.find(':'), second = line.find(':', colon + 1);
+    if (second == std::string::npos) continue;
+    const std::string controller = line.substr(colon + 1, second - colon - 1);
+    const bool two = controller.empty();
+    if (!two && controller != "memory") continue;
+    const fs::path top = two ? fs::path(root) : fs::path(root) / "memory";
+    fs::path group = fs::path(line.substr(second + 1)).relative_path();
+    for (bool more = true; more; group = group.parent_path()) {
+      more = !group.empty();
+      least = std::min(least, left_in(top / group, two ? kVersion2 : kVersion1));
+    }
+  }
+  return least;
+}
+
 int64_t physical_memory() { return int64_t{::sysconf(_SC_PHYS_PAGES)} * int64_t{::sysconf(_SC_PAGESIZE)}; }
 
-int64_t available_memory() { return std::min(machine_memory(), container_memory()); }
+int64_t available_memory() {
+  std::ifstream file("/proc/self/cgroup");
+  const std::string groups{std::istreambuf_iterator<char>(file), {}};
+  return std::min(machine_memory(), memory_in_groups(groups, "/sys/fs/cgroup"));
+}
 
 }  // namespace heed

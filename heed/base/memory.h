@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace heed {
 
@@ -8,5 +9,9 @@ int64_t physical_memory();
 // Bytes that this process may still take without another being pushed out: of the machine, within what its container
 // grants.
 int64_t available_memory();
+
+// What the control groups of a process leave it, those above its own included; a great number where none sets a limit.
+// Version 2 or 1; `groups` is the text of /proc/self/cgroup, `root` what is /sys/fs/cgroup.
+int64_t memory_in_groups(const std::string& groups, const std::string& root);
 
 }  // namespace heed

@@ -31,8 +31,6 @@ models::Decoder model_of(const Options& o) {
   return models::Decoder(config, 1);
 }
 
-using Bytes = std::span<const std::byte>;
-
 int64_t bytes_of(const Tensor& w) {
   const StoredNumbers* stored = w.stored();
   if (!stored) return static_cast<int64_t>(sizeof(float)) * w.numel();
@@ -75,7 +73,7 @@ int64_t total(const std::vector<Bytes>& pieces) {
 // Bytes a second that all threads read together: the wall for one sequence.
 double read_speed(const std::vector<Bytes>& pieces) {
   const double before = now_seconds();
-  for (const Bytes& piece : pieces) read_once(piece);
+  read_once(pieces);
   return static_cast<double>(total(pieces)) / (now_seconds() - before);
 }
 

@@ -64,24 +64,42 @@ double product_peak(double seconds, bool bf16) {
   return best;
 }
 
+namespace {
+
+using Line = std::array<uint64_t, 8>;
+
+void add_line(Line& sum, const std::byte* place) {
+  Line line;
+  std::memcpy(line.data(), place, sizeof(line));  // a file aligns nothing
+  for (size_t j = 0; j < line.size(); ++j) sum[j] += line[j];
+}
+
 // Four places at once: one stream alone does not keep the memory busy.
-void read_once(std::span<const std::byte> bytes) {
-  constexpr int64_t kChunk = 1 << 17, kStreams = 4, kStream = kChunk / kStreams;
-  using Line = std::array<uint64_t, 8>;
-  parallel_for(static_cast<int64_t>(bytes.size()) / kChunk, 1, [&](int64_t begin, int64_t end) {
-    Line sum = {};
-    for (const std::byte* chunk = bytes.data() + begin * kChunk; chunk != bytes.data() + end * kChunk;
-         chunk += kChunk) {
-      for (int64_t at = 0; at < kStream; at += sizeof(Line)) {
-        for (int64_t s = 0; s < kStreams; ++s) {
-          const std::byte* place = chunk + s * kStream + at;
-          __builtin_prefetch(place + 8 * sizeof(Line));
-          Line line;
-          std::memcpy(line.data(), place, sizeof(line));  // a file aligns nothing
-          for (size_t j = 0; j < line.size(); ++j) sum[j] += line[j];
-        }
-      }
+void add_chunk(Line& sum, Bytes chunk) {
+  constexpr size_t kStreams = 4;
+  const size_t stream = chunk.size() / kStreams / sizeof(Line) * sizeof(Line);
+  for (size_t at = 0; at < stream; at += sizeof(Line)) {
+    for (size_t s = 0; s < kStreams; ++s) {
+      __builtin_prefetch(chunk.data() + s * stream + at + 8 * sizeof(Line));
+      add_line(sum, chunk.data() + s * stream + at);
     }
+  }
+  for (size_t at = kStreams * stream; at + sizeof(Line) <= chunk.size(); at += sizeof(Line))
+    add_line(sum, chunk.data() + at);
+}
+
+}  // namespace
+
+void read_once(std::span<const Bytes> pieces) {
+  constexpr size_t kChunk = 1 << 17;
+  std::vector<Bytes> chunks;
+  for (const Bytes piece : pieces) {
+    for (size_t at = 0; at < piece.size(); at += kChunk)
+      chunks.push_back(piece.subspan(at, std::min(kChunk, piece.size() - at)));
+  }
+  parallel_for(static_cast<int64_t>(chunks.size()), 1, [&](int64_t begin, int64_t end) {
+    Line sum = {};
+    for (int64_t i = begin; i < end; ++i) add_chunk(sum, chunks[static_cast<size_t>(i)]);
     volatile uint64_t total = std::accumulate(sum.begin(), sum.end(), uint64_t{0});
     static_cast<void>(total);  // needed, as far as the compiler knows
   });

@@ -16,7 +16,8 @@ int64_t peak_memory();
 double product_peak(double seconds, bool bf16);
 // GFLOP/s of one product of this shape, best of the runs that fit the time.
 double product_speed(int64_t M, int64_t N, int64_t K, bool bf16, double seconds);
-// Reads every byte once with the threads in use, but for a rest of less than 128 KiB: the wall of what reads its weights once.
-void read_once(std::span<const std::byte> bytes);
+// Reads all pieces once with the threads in use: the wall of what reads its weights once.
+using Bytes = std::span<const std::byte>;
+void read_once(std::span<const Bytes> pieces);
 
 }  // namespace heed::cli

@@ -84,7 +84,7 @@ void Generation::check(const GenerationRequest& request) const {
     if (id < 0 || id >= V) fail("[generate] prompt {} has the id {}: expected 0 to {}", number, id, V - 1);
   }
   if (length > context_ && !request.settings.window) {
-    fail_file("[generate] prompt {} has {} tokens: the context of the model is {} (--window keeps their end)", number,
+    fail_file("[generate] prompt {} has {} tokens: the context of the model is {} (a window keeps their end)", number,
               length, context_);
   }
 }

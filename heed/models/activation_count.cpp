@@ -11,7 +11,9 @@ int64_t of_block(const nn::StackConfig& c, bool cross) {
   int64_t kept = 0;
   if (c.with_attention) kept += 3 * C + projected + rotated + merged;
   if (cross && c.with_cross_attention) kept += 3 * C + projected + merged;
-  if (c.with_feed_forward) kept += 3 * C + (c.gated ? 3 : 2) * c.d_ff;
+  // ReLU tells from its output what came in; a gate has two products, and dropout behind it an output of its own.
+  const int64_t plain = c.activation == kernels::Activation::kRelu ? 1 : 2, gated = c.dropout.activation > 0 ? 4 : 3;
+  if (c.with_feed_forward) kept += 3 * C + (c.gated ? gated : plain) * c.d_ff;
   return kept;
 }
 

@@ -13,7 +13,8 @@ struct Context {
   bool training = false;  // dropout happens
   uint64_t seed = 0, step = 0;
   Trace* trace = nullptr;  // whoever wants to look inside
-  bool recompute = false;  // blocks keep their input alone for the backward, unless someone looks inside
+  // Blocks keep their input alone for the backward, which needs the model where it is. Not while someone looks inside.
+  bool recompute = false;
 
   // Dropout at one place of the model, which its number tells apart from all others.
   kernels::Dropout dropout(float p, uint64_t place) const {

@@ -26,18 +26,19 @@ struct Stack {
   Tensor forward(const StackInput& in, const Context& context) const {
     Tensor x = in.x;  // (T, C)
     for (const Block& block : blocks)
-      x = context.recompute && !context.trace ? run_twice(block, x, in, context)
-                                              : block.forward(x, in, positions, context);
+      x = context.recompute && !context.trace && !in.cache ? run_twice(block, x, in, context)
+                                                           : block.forward(x, in, positions, context);
     x = final_norm(x);
     if (context.trace) context.trace->rows(path + ".output", x, in.spans);
     return x;
   }
 
  private:
-  // Once now, and again in the backward.
+  // Once now, and again in the backward: until then the stack stays where it is.
   Tensor run_twice(const Block& block, const Tensor& input, const StackInput& in, const Context& context) const {
-    return recomputed(input, in.memory, [&block, this, in, context](const Tensor& x, const Tensor& memory) {
-      StackInput here = in;
+    const StackInput spans{.x = {}, .spans = in.spans, .causal = in.causal, .memory_spans = in.memory_spans};
+    return recomputed(input, in.memory, [&block, this, spans, context](const Tensor& x, const Tensor& memory) {
+      StackInput here = spans;
       here.memory = memory;
       return block.forward(x, here, positions, context);
     });

@@ -123,14 +123,14 @@ class Queue {
   std::vector<Tensor> heap_;
 };
 
-// A backward may run another one inside (recompute.h): each has a queue of its own, empty even after an exception.
+// A backward may run another one inside (recompute.h): each has a queue of its own, left empty even by an exception.
 class QueueOfThis {
  public:
-  QueueOfThis() : queue_(depth_ < all_.size() ? all_[depth_] : all_.emplace_back()) {
+  QueueOfThis() : queue_(depth_ < all_.size() ? all_[depth_] : all_.emplace_back()) { ++depth_; }
+  ~QueueOfThis() {
     queue_.clear();
-    ++depth_;
+    --depth_;
   }
-  ~QueueOfThis() { --depth_; }
   QueueOfThis(const QueueOfThis&) = delete;
   QueueOfThis& operator=(const QueueOfThis&) = delete;
   Queue& operator*() const { return queue_; }

@@ -81,18 +81,28 @@ TEST(Recompute, KeepsNothingOfTheInside) {
   expect_same_bits(kept, once);
 }
 
+// In the second run of the part, and in the backward of what it made.
 TEST(Recompute, AnErrorInsideABackwardLeavesTheNextOneWhole) {
   Tensor x = Tensor::from({3}, {1}).set_requires_grad();
   int runs = 0;
-  const auto breaks = [&runs](const Tensor& h, const Tensor&) {
+  const auto breaks_again = [&runs](const Tensor& h, const Tensor&) {
     if (++runs == 2) throw std::runtime_error("broken off");
     return h * h;
   };
-  EXPECT_THROW(sum(recomputed(x * x, Tensor(), breaks)).backward(), std::runtime_error);
+  const auto breaks_backward = [](const Tensor& h, const Tensor&) {
+    Tensor y = Tensor::from({h.item()}, {1});
+    on_backward(y, {h}, [](const Tensor&) { throw std::runtime_error("broken off"); });
+    return y * h;
+  };
+  const int64_t before = pool_stats().bytes_used;
+  EXPECT_THROW(sum(recomputed(x * x, Tensor(), breaks_again)).backward(), std::runtime_error);
+  EXPECT_THROW(sum(recomputed(x * x, Tensor(), breaks_backward)).backward(), std::runtime_error);
   EXPECT_TRUE(grad_enabled());
   x.clear_grad();
-  sum(x * x).backward();
-  expect_values(x.grad(), {6});
+  EXPECT_EQ(pool_stats().bytes_used, before);
+  const auto square = [](const Tensor& h, const Tensor&) { return h * h; };
+  sum(recomputed(x * x, Tensor(), square)).backward();
+  expect_values(x.grad(), {108});
 }
 
 }  // namespace

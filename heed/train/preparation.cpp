@@ -57,6 +57,8 @@ void begin(TrainConfig& config, const RunPaths& paths, Task& task, const Prepara
 void keep_choices(const TrainConfig& before, TrainConfig& config) {
   if (config.model.preset == "auto") config.model.preset = before.model.preset;
   if (config.train.precision == "auto") config.train.precision = before.train.precision;
+  std::string& checkpointing = config.train.activation_checkpointing;
+  if (checkpointing == "auto") checkpointing = before.train.activation_checkpointing;
   if (config.train.schedule.empty()) config.train.schedule = before.train.schedule;
   if (config.train.warmup < 0) config.train.warmup = before.train.warmup;
   if (config.valid.every == 0) config.valid.every = before.valid.every;

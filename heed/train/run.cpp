@@ -113,8 +113,10 @@ RunResult run_training(TrainConfig config, const RunOptions& options, Observer& 
     return {.ended = Ended::kAsked, .state = {}, .prepared = false};
   }
   task->open(config);
+  const int64_t available = available_memory();  // before the weights are there
   std::unique_ptr<Learner> learner = task->learner(config);
-  const std::string plan = plan_memory(config, learner->parameters().count(), available_memory());
+  const int64_t trainers = options.verify_resume ? 3 : 1;
+  const std::string plan = plan_memory(config, trainers * learner->parameters().count(), available);
   if (!plan.empty()) observer.on_message(plan);
   const RunFolder folder{paths.model};
   Trainer trainer(config, std::move(learner), folder, observer);
