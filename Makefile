@@ -22,7 +22,7 @@ test: deps
 check-long: deps-long
 	@for preset in release debug asan tsan clang; do tools/build $$preset || exit 1; done
 	@tools/run-tests release debug asan tsan clang
-	@HEED_KILLS=100 build/cli_test --gtest_filter='Training.Killed*'
+	@HEED_KILLS=100 build/cli_test --gtest_filter='*Training.Killed*'
 	@tools/check-demo build/heed
 	@$(MAKE) --no-print-directory lint fuzz bench
 

@@ -191,7 +191,7 @@ Value TemplateEvaluator::range(const TemplateArguments& given) {
   ValueList all;
   for (int64_t i = begin; i < end; ++i) {
     work_.step();
-    all.emplace_back(i);
+    all.emplace_back().data = i;
   }
   return work_.list(std::move(all));
 }
