@@ -61,13 +61,12 @@ void sgd_all(const SgdStep& s) {
   });
 }
 
-void moving_average_all(float* average, const float* w, double keep, int64_t n) {
+void moving_average_all(float* average, const float* w, float keep, int64_t n) {
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) HWY_ATTR {
-    const F16 part = set(static_cast<float>(1 - keep));
+    const F16 old_share = set(keep), new_share = set(1 - keep);
     by_sixteen(end - begin, [&](int64_t k, auto lanes) HWY_ATTR {
       const int64_t i = begin + k;
-      const F16 before = load(average + i, lanes);
-      store(fma(load(w + i, lanes) - before, part, before), average + i, lanes);
+      store(old_share * load(average + i, lanes) + new_share * load(w + i, lanes), average + i, lanes);
     });
   });
 }
@@ -86,7 +85,7 @@ HWY_EXPORT(moving_average_all);
 double norm2(const float* g, int64_t n) { return std::sqrt(HWY_DYNAMIC_DISPATCH(sum_of_squares)(g, n)); }
 void adam(const AdamStep& s) { HWY_DYNAMIC_DISPATCH(adam_all)(s); }
 void sgd(const SgdStep& s) { HWY_DYNAMIC_DISPATCH(sgd_all)(s); }
-void moving_average(float* average, const float* w, double keep, int64_t n) {
+void moving_average(float* average, const float* w, float keep, int64_t n) {
   HWY_DYNAMIC_DISPATCH(moving_average_all)(average, w, keep, n);
 }
 

@@ -30,8 +30,8 @@ struct SgdStep {
 void sgd(const SgdStep& s);
 void sgd_reference(const SgdStep& s);
 
-// An exponential one: average += (1 - keep) * (w - average).
-void moving_average(float* average, const float* w, double keep, int64_t n);
-void moving_average_reference(float* average, const float* w, double keep, int64_t n);
+// An exponential one: average = keep * average + (1 - keep) * w.
+void moving_average(float* average, const float* w, float keep, int64_t n);
+void moving_average_reference(float* average, const float* w, float keep, int64_t n);
 
 }  // namespace heed::kernels

@@ -34,8 +34,8 @@ void sgd_reference(const SgdStep& s) {
   }
 }
 
-void moving_average_reference(float* average, const float* w, double keep, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) average[i] = static_cast<float>(keep * average[i] + (1 - keep) * w[i]);
+void moving_average_reference(float* average, const float* w, float keep, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) average[i] = keep * average[i] + (1 - keep) * w[i];
 }
 
 }  // namespace heed::kernels

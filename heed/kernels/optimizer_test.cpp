@@ -119,9 +119,9 @@ TEST(Optimizer, AnAverageFollowsAsItsReferenceDoes) {
       const auto size = static_cast<size_t>(n);
       const Floats w = random_floats(size, 3);
       Floats a = random_floats(size, 4), b = a;
-      moving_average(a.data(), w.data(), 0.999, n);
-      moving_average_reference(b.data(), w.data(), 0.999, n);
-      expect_close(a, b, 1e-6);
+      moving_average(a.data(), w.data(), 0.999f, n);
+      moving_average_reference(b.data(), w.data(), 0.999f, n);
+      EXPECT_EQ(a, b);  // to the bit
     }
   });
   Floats average = {1, 2};
@@ -146,7 +146,7 @@ TEST(Optimizer, SameBitsEverywhere) {
     State s(70003);
     adam(s.adam_step());
     sgd(s.sgd_step(true));
-    moving_average(s.v.data(), s.w.data(), 0.9, 70003);
+    moving_average(s.v.data(), s.w.data(), 0.9f, 70003);
     s.w.insert(s.w.end(), s.v.begin(), s.v.end());
     return s.w;
   });

@@ -180,8 +180,8 @@ void Trainer::update_average() {
   if (!average_) return;
   // Young averages follow closely: the start should not weigh for ever.
   const double grown = static_cast<double>(state_.step + 1) / static_cast<double>(state_.step + 10);
-  kernels::moving_average(average_.data(), learner_->parameters().values(),
-                          std::min(config_.train.average_decay, grown), learner_->parameters().arena_size());
+  const auto keep = static_cast<float>(std::min(config_.train.average_decay, grown));
+  kernels::moving_average(average_.data(), learner_->parameters().values(), keep, learner_->parameters().arena_size());
 }
 
 void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const StepBatches& batches) {

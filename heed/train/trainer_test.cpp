@@ -237,7 +237,7 @@ TEST_F(TrainerTest, TheMovingAverageFollowsTheWeights) {
     for (int64_t i = 0; i < n; ++i) {
       float& mean = average[static_cast<size_t>(i)];
       mean = keep * mean + (1 - keep) * run.arrays().weights[i];
-      ASSERT_NEAR(run.arrays().average[i], mean, 1e-6 * (std::abs(mean) + std::abs(run.arrays().weights[i]))) << step;
+      ASSERT_FLOAT_EQ(run.arrays().average[i], mean) << "step " << step;
     }
   }
 }
