@@ -194,14 +194,17 @@ class Product {
       run(group - done - larger, groups.size);
       done = group;
     };
-    look_ahead(t, item, k, strip);
-    if (t.b_copy) {
-      float* const packed = t.b_copy;
-      run_until(1);
-      t.b = packed, t.b_step = kStrip, t.b_copy = nullptr;
+    for (int64_t part = 0; part < parts_ahead(); ++part) {
+      look_ahead(t, item, {k, strip, part});
+      if (t.b_copy) {
+        float* const packed = t.b_copy;
+        run_until(1);
+        t.b = packed, t.b_step = kStrip, t.b_copy = nullptr;
+      }
+      const int64_t last = (part + 1) * kAheadTiles;
+      run_until(std::min(last, groups.count));
+      fetch_rest(t, std::min(last - groups.count, kAheadTiles));
     }
-    run_until(std::min(kAheadTiles, groups.count));
-    fetch_rest(t, kAheadTiles - groups.count);
     look_nowhere(t);
     run_until(groups.count);
   }
@@ -260,19 +263,24 @@ class Product {
     t.ahead = t.a;
     t.ahead_line = t.ahead_step = t.ahead_tile = 0;
   }
-  void look_ahead(MicroTiles& t, const Item& item, int64_t k, int64_t strip) const {
+  // A word of bf16 is two numbers of b, which is fetched as it lies: one half of k, then the other.
+  int64_t parts_ahead() const { return Numbers::kPacksA && !plan_.packed_b ? 2 : 1; }
+  struct Place {
+    int64_t k, strip, part;
+  };
+  void look_ahead(MicroTiles& t, const Item& item, Place now) const {
     look_nowhere(t);
+    auto [k, strip, part] = now;
     if (++strip == item.last_strip) {
       strip = item.first_strip;
       k += plan_.k_block;
     }
     if (k >= g_.K || strip_columns(strip) < kStrip || kStrip < 16) return;
     const int64_t k_a_tile = t.k / kAheadTiles;
+    k += part * t.k;
     if (plan_.packed_b) {
       t.ahead = shared_strip(strip, k);
       t.ahead_line = 16, t.ahead_step = 64, t.ahead_tile = k_a_tile * kStrip;
-    } else if (Numbers::kPacksA) {
-      return;
     } else if (g_.b.type != NumberType::kF32) {
       // Two numbers a float.
       t.ahead = g_.b.at((g_.b.transposed ? strip * kStrip * g_.b.ld + k : k * g_.b.ld + strip * kStrip) / 2);

@@ -93,26 +93,28 @@ HWY_INLINE void unrolled(Body body) {
 
 // How a chain advances by a step of k. In f32 a step is one product.
 struct F32Step {
-  static HWY_INLINE Native advance(Native a, Native b, Native sum) { return hn::MulAdd(a, b, sum); }
+  static HWY_INLINE void advance(Native a, Native b, Native& sum) { sum = hn::MulAdd(a, b, sum); }
 };
 // In bf16 a step is two: a lane holds the pair (2k, 2k + 1), the latter in the upper half, which is added first.
 struct Bf16Step {
-  static HWY_INLINE Native advance(Native a, Native b, Native sum) {
+  static HWY_INLINE void advance(Native a, Native b, Native& sum) {
     const hn::RebindToUnsigned<Tag> bits;
     const auto upper = [&](Native x) HEED_INLINED {
       return hn::BitCast(Tag(), hn::And(hn::BitCast(bits, x), hn::Set(bits, 0xFFFF0000u)));
     };
     const auto lower = [&](Native x)
                            HEED_INLINED { return hn::BitCast(Tag(), hn::ShiftLeft<16>(hn::BitCast(bits, x))); };
-    return hn::MulAdd(lower(a), lower(b), hn::MulAdd(upper(a), upper(b), sum));
+    sum = hn::MulAdd(lower(a), lower(b), hn::MulAdd(upper(a), upper(b), sum));
   }
 };
 #if HWY_TARGET == HWY_AVX3
 // The same in one instruction, which Highway has no name for. Only for CPUs that has_native_bf16().
 struct NativeBf16Step {
-  static HWY_INLINE Native advance(Native a, Native b, Native sum) {
-    __asm__("vdpbf16ps %2, %1, %0" : "+v"(sum.raw) : "v"(b.raw), "v"(a.raw));
-    return sum;
+  static HWY_INLINE void advance(Native a, Native b, Native& sum) {
+    const __m512 x = a.raw, y = b.raw;
+    __m512 s = sum.raw;
+    __asm__("vdpbf16ps %2, %1, %0" : "+v"(s) : "v"(y), "v"(x));
+    sum = Native{s};
   }
 };
 #endif
@@ -122,10 +124,7 @@ template <class Step, int R, int NV, class ElementOfA>
 HWY_INLINE void micro_step(Registers& acc, Registers& b, ElementOfA element) {
   unrolled<R>([&](auto r) HEED_INLINED {
     const Native av = hn::Set(Tag(), element(r));
-    unrolled<NV>([&](auto v) HEED_INLINED {
-      Native& sum = at<r * NV + v>(acc);
-      sum = Step::advance(av, at<v>(b), sum);
-    });
+    unrolled<NV>([&](auto v) HEED_INLINED { Step::advance(av, at<v>(b), at<r * NV + v>(acc)); });
   });
 }
 

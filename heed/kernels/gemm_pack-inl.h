@@ -182,35 +182,61 @@ HWY_INLINE hn::Vec<TagU32> round_to_bf16(Native x) {
   const auto quiet = hn::Or(bits, hn::Set(d, 0x00400000u));
   return hn::IfThenElse(hn::RebindMask(d, hn::IsNaN(x)), quiet, rounded);
 }
-// Two numbers in one word, the first in the lower half.
+// How pairs are made for a step that reads them. Two numbers in one word, the first in the lower half.
+template <class Step>
 HWY_INLINE Native pair(Native first, Native second) {
   const TagU32 d;
   const auto upper = hn::And(round_to_bf16(second), hn::Set(d, 0xFFFF0000u));
   return hn::BitCast(Tag(), hn::Or(hn::ShiftRight<16>(round_to_bf16(first)), upper));
 }
+#if HWY_TARGET != HWY_SCALAR
+// Neighbours in pairs: of low first, then of high.
+template <class Step>
+HWY_INLINE Native pairs_of(Native low, Native high) {
+  return pair<Step>(hn::ConcatEven(Tag(), high, low), hn::ConcatOdd(Tag(), high, low));
+}
+#endif
+#if HWY_TARGET == HWY_AVX3
+// The same rounding by the CPU. It takes numbers below 2^-126 for 0, and so does the product.
+template <>
+HWY_INLINE Native pairs_of<NativeBf16Step>(Native low, Native high) {
+  Native out;
+  __asm__("vcvtne2ps2bf16 %2, %1, %0" : "=v"(out.raw) : "v"(high.raw), "v"(low.raw));
+  return out;
+}
+template <>
+HWY_INLINE Native pair<NativeBf16Step>(Native first, Native second) {
+  alignas(64) static constexpr uint16_t kInTurn[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+                                                       8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+  const Native both = pairs_of<NativeBf16Step>(first, second);
+  return Native{_mm512_castsi512_ps(
+      _mm512_permutexvar_epi16(_mm512_load_si512(kInTurn), _mm512_castps_si512(both.raw)))};
+}
+#endif
 
 // out[i] = (x[2i], x[2i + 1]) for n numbers, a missing last one being 0.
+template <class Step>
 HWY_INLINE void pack_pairs(float* HWY_RESTRICT out, const float* HWY_RESTRICT x, int64_t n) {
   int64_t i = 0;
 #if HWY_TARGET != HWY_SCALAR
-  const Tag d;
   for (; i + 2 * kNative <= n; i += 2 * kNative) {
-    const Native low = hn::LoadU(d, x + i), high = hn::LoadU(d, x + i + kNative);
-    hn::StoreU(pair(hn::ConcatEven(d, high, low), hn::ConcatOdd(d, high, low)), d, out + i / 2);
+    hn::StoreU(pairs_of<Step>(hn::LoadU(Tag(), x + i), hn::LoadU(Tag(), x + i + kNative)), Tag(), out + i / 2);
   }
 #endif
   alignas(64) float word[kNative];
   for (; i < n; i += 2) {
-    hn::StoreU(pair(hn::Set(Tag(), x[i]), hn::Set(Tag(), i + 1 < n ? x[i + 1] : 0.0f)), Tag(), word);
+    hn::StoreU(pair<Step>(hn::Set(Tag(), x[i]), hn::Set(Tag(), i + 1 < n ? x[i + 1] : 0.0f)), Tag(), word);
     std::memcpy(out + i / 2, word, sizeof(float));
   }
 }
 // out[i] = (x[i], y[i]) for n numbers of each.
+template <class Step>
 HWY_INLINE void pack_two_rows(float* HWY_RESTRICT out, const float* HWY_RESTRICT x, const float* HWY_RESTRICT y,
                               int64_t n) {
   by_sixteen(n, [=](int64_t i, auto lanes) HWY_ATTR {
     const F16 second = y ? load(y + i, lanes) : zero();
-    store(each(load(x + i, lanes), second, [](Native a, Native b) HWY_ATTR { return pair(a, b); }), out + i, lanes);
+    store(each(load(x + i, lanes), second, [](Native a, Native b) HWY_ATTR { return pair<Step>(a, b); }), out + i,
+          lanes);
   });
 }
 
@@ -236,7 +262,7 @@ struct Bf16 {
       for (int64_t v = 0; v * kNative < s.columns; ++v) {
         for (int64_t j = 0; j < kNative; ++j) {
           const int64_t column = s.column + std::min<int64_t>(v * kNative + j, s.columns - 1);
-          pack_pairs(words_of[j], s.b.at(column * s.b.ld + s.k + k), size);
+          pack_pairs<Step>(words_of[j], s.b.at(column * s.b.ld + s.k + k), size);
         }
         pack_transposed_block(out + k / 2 * kStrip + v * kNative, rows, words(size));
       }
@@ -251,7 +277,7 @@ struct Bf16 {
       return;
     }
     for (int64_t r = 0; r < block.rows; ++r, out += words(block.k_size)) {
-      pack_pairs(out, a.at((block.row + r) * a.ld + block.k), block.k_size);
+      pack_pairs<Step>(out, a.at((block.row + r) * a.ld + block.k), block.k_size);
     }
   }
 
@@ -260,7 +286,7 @@ struct Bf16 {
   static HWY_INLINE void pack_rows(float* HWY_RESTRICT out, int64_t pitch, const float* HWY_RESTRICT from, int64_t ld,
                                    int64_t rows, int64_t columns) {
     for (int64_t k = 0; k < rows; k += 2, out += pitch) {
-      pack_two_rows(out, from + k * ld, k + 1 < rows ? from + (k + 1) * ld : nullptr, columns);
+      pack_two_rows<Step>(out, from + k * ld, k + 1 < rows ? from + (k + 1) * ld : nullptr, columns);
     }
   }
 };
