@@ -47,7 +47,7 @@ void check_attention(const Attention& a) {
 }
 
 void for_pieces(const Attention& a, int64_t n, FunctionRef<void(int64_t, int64_t)> body) {
-  constexpr int64_t kWorthThreads = int64_t{1} << 18;  // multiply-adds
+  constexpr int64_t kWorthThreads = int64_t{1} << 15;  // multiply-adds
   int64_t pairs = 0;
   for (int64_t s = 0; s < a.sequences; ++s) pairs += rows_of(a.q_offsets, s) * rows_of(a.k_offsets, s);
   if (pairs * a.heads * (a.D + a.Dv) < kWorthThreads) {

@@ -171,9 +171,10 @@ inline void copy_rows(const Rows& from, float* to, int64_t to_row, const float* 
 
 // Rows index[0], index[1], ... of `from` one below the other, as copy_rows lays them.
 inline void gather_rows(const Rows& from, const int32_t* index, float* to, int64_t to_row) {
-  constexpr int64_t kAheadRows = 8;
+  constexpr int64_t kAheadRows = 12, kLine = 16;
   for (int64_t r = 0; r < from.rows; ++r) {
-    if (r + kAheadRows < from.rows) __builtin_prefetch(from.data + index[r + kAheadRows] * from.ld);
+    const float* ahead = from.data + index[std::min(r + kAheadRows, from.rows - 1)] * from.ld;
+    for (int64_t c = 0; c < from.columns; c += kLine) __builtin_prefetch(ahead + c);
     copy_rows({from.data + index[r] * from.ld, 0, 1, from.columns}, to + r * to_row, to_row);
   }
 }

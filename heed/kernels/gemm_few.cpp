@@ -18,7 +18,8 @@ namespace heed::kernels::HWY_NAMESPACE {
 #if HWY_TARGET == HWY_SCALAR
 bool few_rows(const Gemm&) { return false; }  // nothing to turn: the others do
 #else
-constexpr int64_t kFewRows = 4;
+constexpr int64_t kFewRows = 32;
+constexpr int kMostRows = kNative == 16 ? 8 : 4;  // whose chains fit in the registers
 
 const float* row_of_x(const Gemm& g, int64_t row) { return g.a.at(row * g.a.ld); }
 
@@ -99,6 +100,7 @@ HWY_INLINE void turned_block(const Gemm& g, int64_t row, const Lanes<T>& w) {
 template <class T, int V, bool kWhole>
 HWY_NOINLINE void turned_rows(const Gemm& g, const Lanes<T>& w) {
   int64_t row = 0;
+  for (; row + kMostRows <= g.M; row += kMostRows) turned_block<T, kMostRows, V, kWhole>(g, row, w);
   for (; row + 4 <= g.M; row += 4) turned_block<T, 4, V, kWhole>(g, row, w);
   for (; row + 2 <= g.M; row += 2) turned_block<T, 2, V, kWhole>(g, row, w);
   for (; row < g.M; ++row) turned_block<T, 1, V, kWhole>(g, row, w);
@@ -122,19 +124,20 @@ void few_rows_out_in(const Gemm& g, int64_t begin, int64_t end) {
   }
 }
 
-// Weights stored (in, out): kSteps of k at once, so that outputs are loaded and stored seldom.
-constexpr int kSteps = 8;
+// Weights stored (in, out): several steps of k at once, so that outputs are loaded and stored seldom.
+constexpr int64_t few_steps_for(int64_t rows) { return rows < kMostRows ? 8 : 32; }
 
 template <int R, int V, class T>
 HWY_INLINE void few_steps(const Gemm& g, int64_t row, int64_t k, int64_t column, int64_t ahead) {
+  const int64_t steps = few_steps_for(g.M);
   const T* w = g.b.at<T>(k * g.b.ld + column);
   const float* x = row_of_x(g, row) + k;
   const int64_t ld = g.b.ld, x_row = g.a.ld, c_row = g.ldc;
   float* c = g.c + row * c_row + column;
   Several<Native, R * V> sum;
   unrolled<R * V>([&](auto i) HEED_INLINED { at<i>(sum) = hn::LoadU(Tag(), c + i / V * c_row + i % V * kNative); });
-  for (int step = 0; step < kSteps; ++step, w += ld, ++x) {
-    for (int64_t i = 0; ahead && i < V * kNative; i += 64 / sizeof(T)) __builtin_prefetch(w + ahead + i);
+  for (int64_t step = 0; step < steps; ++step, w += ld, ++x) {
+    for (int64_t i = 0; ahead && i < V * kNative; i += 64 / sizeof(T)) __builtin_prefetch(w + ahead + i, 0, R < kMostRows ? 3 : 2);
     Several<Native, V> weights;
     unrolled<V>([&](auto v) HEED_INLINED { at<v>(weights) = load_numbers(w + v * kNative); });
     unrolled<R>([&](auto r) HEED_INLINED {
@@ -148,7 +151,7 @@ HWY_INLINE void few_steps(const Gemm& g, int64_t row, int64_t k, int64_t column,
   unrolled<R * V>([&](auto i) HEED_INLINED { hn::StoreU(at<i>(sum), Tag(), c + i / V * c_row + i % V * kNative); });
 }
 
-// What does not fill a register or kSteps.
+// What does not fill a register or the steps.
 template <class T>
 HWY_INLINE void rest(const Gemm& g, int64_t k, int64_t steps, int64_t begin, int64_t end) {
   for (int64_t row = 0; row < g.M; ++row) {
@@ -165,11 +168,12 @@ HWY_INLINE void rest(const Gemm& g, int64_t k, int64_t steps, int64_t begin, int
 template <int R, int V, class T>
 HWY_INLINE void few_steps_of_rows(const Gemm& g, int64_t& row, int64_t k, int64_t begin, int64_t end) {
   constexpr int64_t kAhead = 24 << 10;
-  const int64_t steps_ahead = std::max<int64_t>(kSteps, kAhead / ((end - begin + 1) * static_cast<int64_t>(sizeof(T))));
+  const int64_t steps = few_steps_for(g.M);
+  const int64_t steps_ahead = std::max<int64_t>(steps, kAhead / ((end - begin + 1) * static_cast<int64_t>(sizeof(T))));
   for (; row + R <= g.M; row += R) {
     int64_t column = begin;
     for (; column + V * kNative <= end; column += V * kNative) {
-      few_steps<R, V, T>(g, row, k, column, row == 0 && k + kSteps + steps_ahead <= g.K ? steps_ahead * g.b.ld : 0);
+      few_steps<R, V, T>(g, row, k, column, row == 0 && k + steps + steps_ahead <= g.K ? steps_ahead * g.b.ld : 0);
     }
     for (; column < end; column += kNative) few_steps<R, 1, T>(g, row, k, column, 0);
   }
@@ -186,13 +190,15 @@ HWY_NOINLINE void few_rows_in_out(const Gemm& g, int64_t begin, int64_t end) {
     }
   }
   const int64_t whole = end - (end - begin) % kNative;
+  const int64_t steps = few_steps_for(g.M);
   int64_t k = 0;
-  for (; k + kSteps <= g.K; k += kSteps) {
+  for (; k + steps <= g.K; k += steps) {
     int64_t row = 0;
+    few_steps_of_rows<kMostRows, 2, T>(g, row, k, begin, whole);
     few_steps_of_rows<4, 2, T>(g, row, k, begin, whole);
     few_steps_of_rows<2, 4, T>(g, row, k, begin, whole);
     few_steps_of_rows<1, 4, T>(g, row, k, begin, whole);
-    rest<T>(g, k, kSteps, whole, end);
+    rest<T>(g, k, steps, whole, end);
   }
   rest<T>(g, k, g.K - k, begin, end);
 }

@@ -236,7 +236,7 @@ void quantise_row(const QuantisedRows& to, int64_t row, const float* x) {
 }
 
 // Sixteen outputs each of S tiles, `apart` tiles from one to the next, of R rows: several tiles far apart are read as long
-// runs of memory, which CPUs fetch ahead by themselves.
+// runs of memory, which CPUs fetch ahead by themselves. A single tile is read by all rows; the first of them fetch the next.
 template <class Sums, int R, int S>
 HWY_INLINE void tile_rows(const Gemm& g, const QuantisedRows& x, int64_t row, int64_t first_tile, int64_t apart) {
   constexpr int64_t kBytes = tile_bytes(Sums::kType);
@@ -256,7 +256,9 @@ HWY_INLINE void tile_rows(const Gemm& g, const QuantisedRows& x, int64_t row, in
   const int64_t tiles_apart = apart * groups * kBytes;
   Rows rows{x.at(row, 0), groups * QuantisedRows::kGroupWords, x.sums.data() + row * groups, groups};
   const float* scales = x.scales.data() + row * groups;
+  const bool fetches = S == 1 && row == 0;
   for (int64_t group = 0; group < groups; ++group) {
+    for (int64_t i = 0; fetches && i < kBytes; i += 64) __builtin_prefetch(tile + groups * kBytes + i, 0, 2);
     for (int s = 0; s < S; ++s) {
       const uint8_t* const here = tile + s * tiles_apart;
       Several<Words, R * kParts> whole;
@@ -290,6 +292,8 @@ HWY_NOINLINE void tiles(const Gemm& g, const QuantisedRows& x, int64_t begin, in
   }
   for (int64_t tile = begin; tile < end; ++tile) {
     int64_t row = 0;
+    constexpr int kMostRows = kParts == 1 ? 8 : 4;  // whose sums fit in the registers
+    for (; row + kMostRows <= g.M; row += kMostRows) tile_rows<Sums, kMostRows, 1>(g, x, row, tile, 0);
     for (; row + 4 <= g.M; row += 4) tile_rows<Sums, 4, 1>(g, x, row, tile, 0);
     for (; row + 2 <= g.M; row += 2) tile_rows<Sums, 2, 1>(g, x, row, tile, 0);
     for (; row < g.M; ++row) tile_rows<Sums, 1, 1>(g, x, row, tile, 0);
