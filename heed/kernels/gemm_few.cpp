@@ -137,7 +137,7 @@ HWY_INLINE void few_steps(const Gemm& g, int64_t row, int64_t k, int64_t column,
   Several<Native, R * V> sum;
   unrolled<R * V>([&](auto i) HEED_INLINED { at<i>(sum) = hn::LoadU(Tag(), c + i / V * c_row + i % V * kNative); });
   for (int64_t step = 0; step < steps; ++step, w += ld, ++x) {
-    for (int64_t i = 0; ahead && i < V * kNative; i += 64 / sizeof(T)) __builtin_prefetch(w + ahead + i, 0, R < kMostRows ? 3 : 2);
+    for (int64_t i = 0; ahead && i < V * kNative; i += 64 / sizeof(T)) __builtin_prefetch(w + ahead + i, 0, 2);
     Several<Native, V> weights;
     unrolled<V>([&](auto v) HEED_INLINED { at<v>(weights) = load_numbers(w + v * kNative); });
     unrolled<R>([&](auto r) HEED_INLINED {
