@@ -14,13 +14,14 @@ uint64_t* bits(const Tensor& mask) { return reinterpret_cast<uint64_t*>(mask.dat
 
 }  // namespace
 
-Tensor embedding(const Tensor& table, std::span<const int32_t> ids, const EmbeddingArgs& args) {
-  check_rank("embedding", "table", table, 2);
+Tensor embedding(const Tensor& table_in, std::span<const int32_t> ids, const EmbeddingArgs& args) {
+  check_rank("embedding", "table", table_in, 2);
+  const Tensor table = table_in.stored() ? table_in : contiguous(table_in);
   const int64_t T = static_cast<int64_t>(ids.size()), V = table.size(0), C = table.size(1);
   for (const int32_t id : ids) {
     if (id < 0 || id >= V) fail("[embedding] id {}: expected 0 to {}", id, V - 1);
   }
-  const Tensor& positions = args.positions;
+  const Tensor positions = args.positions ? contiguous(args.positions) : Tensor();
   if (positions) {
     check_columns("embedding", "positions", positions, C);
     if (T > 0 && !args.position_of_row) fail("[embedding] a table of positions without the position of each row");
