@@ -84,8 +84,10 @@ Tensor residual(const Tensor& x_in, const Tensor& f_in, const Spans& spans, cons
   return y;
 }
 
-Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& table, const Spans& spans) {
+Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& given, const Spans& spans) {
   check_rows("rotary", "input", x, spans.tokens());
+  check_shape("rotary", "table of sines", given.sin, given.cos.shape());
+  const RotaryTable table{contiguous(given.cos), contiguous(given.sin), given.interleaved};
   const int64_t T = x.rows(), turned = 2 * table.cos.cols();
   if (heads <= 0 || x.cols() % heads != 0) fail("[rotary] {} features by {} heads: not divisible", x.cols(), heads);
   const int64_t D = x.cols() / heads;

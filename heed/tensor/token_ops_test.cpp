@@ -46,10 +46,10 @@ TEST(Embedding, ColumnSlices) {
     return embedding(columns(x[0], 2, 6), ids, {2.5f, columns(x[1], 1, 5), at.data()}) *
            embedding(columns(x[0], 0, 4), ids);
   });
-  expect_values(embedding(columns(Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3}), 1, 3), std::vector<int32_t>{1, 0},
-                          {10, columns(Tensor::from({7, 8, 9, 0, 1, 2}, {2, 3}), 0, 2),
-                           std::vector<uint32_t>{1, 0}.data()}),
-                {50, 61, 27, 38});
+  expect_values(
+      embedding(columns(Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3}), 1, 3), std::vector<int32_t>{1, 0},
+                {10, columns(Tensor::from({7, 8, 9, 0, 1, 2}, {2, 3}), 0, 2), std::vector<uint32_t>{1, 0}.data()}),
+      {50, 61, 27, 38});
 }
 
 TEST(Dropout, GradientsFollowTheMask) {
