@@ -1,3 +1,4 @@
+#include "heed/cli/bench_workload.h"
 #include "heed/cli/doctor_checks.h"
 #include "heed/cli/program_test.h"
 #include "heed/models/decoder.h"
@@ -109,6 +110,23 @@ TEST_F(Program, BenchTrainTakesTheSeedItIsGiven) {
   const double zero = first_loss("0");
   EXPECT_EQ(zero, first_loss("0"));
   EXPECT_NE(zero, first_loss("1"));
+}
+
+// What bench/README.md says, and its peer does.
+TEST(BenchWorkload, TrainsWithTheOptimizerOfItsPeer) {
+  const Workload w = training_workload("chargpt", 1);
+  EXPECT_EQ(w.optimizer.kind, train::OptimizerKind::kAdamW);
+  EXPECT_EQ(w.optimizer.beta1, 0.9);
+  EXPECT_EQ(w.optimizer.beta2, 0.99);
+  EXPECT_EQ(w.optimizer.weight_decay, 0.1);
+}
+
+// Two products forward and four backward, as training counts them.
+TEST_F(Program, BenchAttentionCountsUsefulArithmetic) {
+  const json j = run_json({"bench", "attention", "--length", "64", "--tokens", "64", "--heads", "2", "--head-size",
+                           "16", "--seconds", "0.01"});
+  const double flops = j["gflops"].get<double>() * 1e6 * j["ms"].get<double>();
+  EXPECT_NEAR(flops, 6 * 2 * 32 * (64 * 65 / 2), 1);
 }
 
 }  // namespace
