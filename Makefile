@@ -35,7 +35,7 @@ fuzz: deps-long
 	@tools/run-fuzzers build-fuzz $(FUZZ_SECONDS)
 
 format: deps-lint
-	@tools/sources | xargs clang-format-14 -i
+	@files=$$(tools/sources) && clang-format-14 -i $$files
 
 lint: deps-lint
 	@tools/lint

@@ -34,8 +34,11 @@ add_test(NAME house.an_include_that_goes_up_is_rejected
          COMMAND ${PROJECT_SOURCE_DIR}/tests/check_includes_test.sh ${PROJECT_SOURCE_DIR}/tools/check-includes)
 add_test(NAME house.install_deps COMMAND ${PROJECT_SOURCE_DIR}/tests/install_deps_test.sh
          ${PROJECT_SOURCE_DIR}/tools/install-deps)
-set_tests_properties(house.includes_go_down house.an_include_that_goes_up_is_rejected house.install_deps
-                     PROPERTIES LABELS house)
+add_test(NAME house.sources COMMAND ${PROJECT_SOURCE_DIR}/tests/sources_test.sh ${PROJECT_SOURCE_DIR}/tools)
+add_test(NAME house.every_command_of_a_line COMMAND ${PROJECT_SOURCE_DIR}/tests/readme_script_test.sh
+         ${PROJECT_SOURCE_DIR}/tests/readme_test.sh)
+set_tests_properties(house.includes_go_down house.an_include_that_goes_up_is_rejected house.install_deps house.sources
+                     house.every_command_of_a_line PROPERTIES LABELS house)
 
 if(TARGET heed)
   foreach(readme README README.ko)

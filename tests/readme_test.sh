@@ -61,7 +61,7 @@ while IFS= read -r line; do
     continue
   fi
   ran=$((ran + 1))
-  if ! said=$(bash -c "$(prepared "$line")" 2>&1 < /dev/null | tr -d '\0') || [[ $line == build/heed* && -z $said ]]; then
+  if ! said=$(bash -e -o pipefail -c "$(prepared "$line")" 2>&1 < /dev/null | tr -d '\0') || [[ $line == build/heed* && -z $said ]]; then
     echo "README: $line"
     echo "$said" | tail -5
     failed=$((failed + 1))

@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -14,6 +15,7 @@
 #include <vector>
 
 #include "heed/base/buffer.h"
+#include "heed/base/cpus.h"
 #include "heed/base/error.h"
 #include "heed/base/memory.h"
 #include "heed/base/random.h"
@@ -189,6 +191,48 @@ TEST(Buffer, RefusesSizesThatCannotBeCounted) {
   EXPECT_EQ(bytes_for(0, 4), 0u);
 }
 
+TEST(Buffer, MemoryThatIsNotThereIsOneKindOfError) {
+  EXPECT_THROW(pool_take(size_t{1} << 50), MemoryError);
+  EXPECT_THROW(Buffer(int64_t{1} << 62), MemoryError);
+  // Between the last size and the largest that serves all bodies.
+  constexpr size_t kBytes = size_t{3} << 44;
+  std::string message;
+  const auto body = [&](int64_t begin, int64_t) {
+    if (begin > 0) return;
+    try {
+      pool_take(kBytes);
+    } catch (const MemoryError& error) {
+      message = error.what();
+    }
+  };
+  parallel_for(2, 1, body);
+  EXPECT_EQ(message, "[memory] cannot allocate " + std::to_string(kBytes) + " bytes");
+}
+
+// What a body lacks is bought for every thread: where the system gives one block and no more, that one is not lost.
+TEST(Buffer, AFailureLosesNoBlock) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "sanitizers take address space of their own";
+#endif
+  constexpr int64_t kFloats = int64_t{1} << 26;  // 256 MiB
+  set_num_threads(2);
+  parallel_for(2, 1, [](int64_t, int64_t) { const Scratch<float> small(10); });
+  int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  struct rlimit before;
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  struct rlimit most = before;
+  most.rlim_cur = static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + 6 * kFloats);
+  const int64_t held = pool_stats().bytes_held;
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &most), 0);
+  EXPECT_THROW(parallel_for(2, 1, [](int64_t, int64_t) { const Scratch<float> large(kFloats); }), MemoryError);
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_GT(pool_stats().bytes_held, held);
+  release_unused();
+  EXPECT_LE(pool_stats().bytes_held, held);
+  set_num_threads(0);
+}
+
 TEST(RandomBelow, TakesTheHighHalfFirst) {
   Random numbers(5), words(5);
   for (int i = 0; i < 20; ++i) {
@@ -206,12 +250,16 @@ TEST(Nearest, SuggestsOnlyWhatIsNear) {
   EXPECT_EQ(nearest("--lenght", {"--out", "--length"}), "--length");
   EXPECT_EQ(nearest("--otu", {"--out", "--json"}), "--out");
   EXPECT_EQ(nearest("", verbs), "");
+  EXPECT_EQ(nearest_is("shwo", verbs), "; nearest is 'show'");
+  EXPECT_EQ(nearest_is("zzzzzz", verbs), "");
 }
 
 // A folder of control groups as Linux lays them out.
-class MemoryGroups : public ::testing::Test {
+class ControlGroups : public ::testing::Test {
  protected:
-  void SetUp() override { fs::create_directories(root_ / "memory/a/b"), fs::create_directories(root_ / "a/b"); }
+  void SetUp() override {
+    for (const char* group : {"a/b", "memory/a/b", "cpu/a/b"}) fs::create_directories(root_ / group);
+  }
   void TearDown() override { fs::remove_all(root_); }
   void put(const std::string& file, const std::string& content) const { std::ofstream(root_ / file) << content; }
   int64_t left(const std::string& groups) const { return memory_in_groups(groups, root_.string()); }
@@ -219,7 +267,7 @@ class MemoryGroups : public ::testing::Test {
   const fs::path root_ = fs::temp_directory_path() / ("heed-groups-" + std::to_string(::getpid()));
 };
 
-TEST_F(MemoryGroups, TheTightestOfAllAboveCounts) {
+TEST_F(ControlGroups, TheTightestOfAllAboveCountsInMemory) {
   constexpr int64_t kNone = std::numeric_limits<int64_t>::max();
   const std::string two = "0::/a/b\n", one = "5:cpu,cpuacct:/a\n4:memory:/a/b\n1:name=systemd:/\n";
   EXPECT_EQ(left(two), kNone);
@@ -242,6 +290,28 @@ TEST_F(MemoryGroups, TheTightestOfAllAboveCounts) {
   EXPECT_EQ(left(one), 900);
   EXPECT_GT(physical_memory(), 0);
   EXPECT_LE(available_memory(), physical_memory());
+}
+
+TEST_F(ControlGroups, TheTightestOfAllAboveCountsInTime) {
+  constexpr int kNone = std::numeric_limits<int>::max();
+  const auto granted = [&](const std::string& groups) { return cpus_in_groups(groups, root_.string()); };
+  const std::string two = "0::/a/b\n", one = "5:cpu,cpuacct:/a/b\n4:memory:/a/b\n3:cpuset:/\n";
+  EXPECT_EQ(granted(two), kNone);
+  EXPECT_EQ(granted(""), kNone);
+  put("a/b/cpu.max", "max 100000\n");
+  EXPECT_EQ(granted(two), kNone);
+  put("cpu.max", "800000 100000\n"), put("a/cpu.max", "250000 100000\n");
+  EXPECT_EQ(granted(two), 3);
+  put("a/b/cpu.max", "1000 100000\n");
+  EXPECT_EQ(granted(two), 1);
+  EXPECT_EQ(granted(one), kNone);
+  put("cpu/cpu.cfs_quota_us", "-1\n"), put("cpu/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(granted(one), kNone);
+  put("cpu/a/b/cpu.cfs_quota_us", "350000\n"), put("cpu/a/b/cpu.cfs_period_us", "100000\n");
+  EXPECT_EQ(granted(one), 4);
+  put("cpu/a/cpu.cfs_quota_us", "50000\n"), put("cpu/a/cpu.cfs_period_us", "25000\n");
+  EXPECT_EQ(granted(one), 2);
+  EXPECT_GE(available_cpus(), 1);
 }
 
 }  // namespace

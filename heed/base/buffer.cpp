@@ -84,17 +84,17 @@ class Pool {
  public:
   void* take(size_t bytes) {
     int size_class = class_of(bytes);
-    if (size_class >= kClasses) fail("[memory] cannot allocate {} bytes", bytes);
     const int own = in_parallel_for() ? 1 + thread_index() : 0;
     if (own > 0) size_class = (size_class + kSteps - 1) / kSteps * kSteps;  // few sizes serve all bodies
+    if (size_class >= kClasses) fail_memory("[memory] cannot allocate {} bytes", bytes);
     std::lock_guard lock(mutex_);
     Header* header = reuse(own, size_class);
     if (!header) {
       if (own == 0) drop_outgrown(size_class);
-      header = buy(own, size_class);
       for (int other = 1; own > 0 && other <= num_threads(); ++other) {
         if (other != own) shelf(other).put(buy(other, size_class));
       }
+      header = buy(own, size_class);  // last: what was bought before a failure lies on its shelf
     }
     header->round = round_;
     stats_.bytes_used += static_cast<int64_t>(header->bytes);
@@ -166,7 +166,7 @@ class Pool {
   Header* buy(int own, int size_class) {
     const size_t size = bytes_of(size_class);
     auto* header = static_cast<Header*>(from_system(size + sizeof(Header)));
-    if (!header) fail("[memory] cannot allocate {} bytes", size);
+    if (!header) fail_memory("[memory] cannot allocate {} bytes", size);
     header->shelf = own;
     header->size_class = size_class;
     header->bytes = size;
@@ -207,7 +207,7 @@ size_t bytes_for(int64_t n, size_t each) {
   constexpr int64_t kMost = int64_t{1} << 62;  // leaves room for what stands before a block
   int64_t bytes = 0;
   if (n < 0 || __builtin_mul_overflow(n, static_cast<int64_t>(each), &bytes) || bytes > kMost) {
-    fail("[memory] cannot allocate {} times {} bytes", n, each);
+    fail_memory("[memory] cannot allocate {} times {} bytes", n, each);
   }
   return static_cast<size_t>(bytes);
 }

@@ -41,4 +41,9 @@ std::string nearest(std::string_view name, const std::vector<std::string>& candi
   return best;
 }
 
+std::string nearest_is(std::string_view name, const std::vector<std::string>& candidates) {
+  const std::string near = nearest(name, candidates);
+  return near.empty() ? "" : "; nearest is '" + near + "'";
+}
+
 }  // namespace heed

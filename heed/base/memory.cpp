@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <limits>
 #include <sstream>
 #include <string>
+
+#include "heed/base/control_groups.h"
 
 namespace heed {
 namespace {
@@ -57,19 +58,8 @@ int64_t left_in(const fs::path& group, const GroupFiles& names) {
 
 int64_t memory_in_groups(const std::string& groups, const std::string& root) {
   int64_t least = kNoLimit;
-  std::istringstream lines(groups);
-  for (std::string line; std::getline(lines, line);) {  // "0::/a/b" or "4:memory:/a/b"
-    const size_t colon = line.find(':'), second = line.find(':', colon + 1);
-    if (second == std::string::npos) continue;
-    const std::string controller = line.substr(colon + 1, second - colon - 1);
-    const bool two = controller.empty();
-    if (!two && controller != "memory") continue;
-    const fs::path top = two ? fs::path(root) : fs::path(root) / "memory";
-    fs::path group = fs::path(line.substr(second + 1)).relative_path();
-    for (bool more = true; more; group = group.parent_path()) {
-      more = !group.empty();
-      least = std::min(least, left_in(top / group, two ? kVersion2 : kVersion1));
-    }
+  for (const ControlGroup& group : control_groups(groups, root, "memory")) {
+    least = std::min(least, left_in(group.folder, group.version == 2 ? kVersion2 : kVersion1));
   }
   return least;
 }
@@ -77,9 +67,7 @@ int64_t memory_in_groups(const std::string& groups, const std::string& root) {
 int64_t physical_memory() { return int64_t{::sysconf(_SC_PHYS_PAGES)} * int64_t{::sysconf(_SC_PAGESIZE)}; }
 
 int64_t available_memory() {
-  std::ifstream file("/proc/self/cgroup");
-  const std::string groups{std::istreambuf_iterator<char>(file), {}};
-  return std::min(machine_memory(), memory_in_groups(groups, "/sys/fs/cgroup"));
+  return std::min(machine_memory(), memory_in_groups(own_control_groups(), kControlGroups));
 }
 
 }  // namespace heed

@@ -84,6 +84,19 @@ Matrix parse_rows(const std::string& where, std::string text) {
   return matrix;
 }
 
+// Numbers in rows, however many.
+bool are_numbers(const std::string& text) {
+  const char* between = " \t\r\n,;";
+  bool some = false;
+  for (size_t at = text.find_first_not_of(between); at != text.npos; at = text.find_first_not_of(between, at)) {
+    const size_t end = std::min(text.find_first_of(between, at), text.size());
+    if (!looks_like_a_number(text.substr(at, end - at))) return false;
+    some = true;
+    at = end;
+  }
+  return some;
+}
+
 }  // namespace
 
 std::string place(const CLI::App* app) {
@@ -173,12 +186,12 @@ double parse_number(const std::string& where, const std::string& text) {
 }
 
 Matrix parse_matrix(const std::string& where, const std::string& text_or_file) {
+  // A file that is named like numbers is ./5, so that what lies in the folder does not change what 5 means.
+  if (are_numbers(text_or_file)) return parse_rows(where, text_or_file);
   const bool several = text_or_file.find_first_of(" ;,\n") != std::string::npos;
   std::error_code ignored;
   const bool is_file = std::filesystem::exists(text_or_file, ignored);
-  if (!is_file && (several || text_or_file.empty() || looks_like_a_number(text_or_file))) {
-    return parse_rows(where, text_or_file);
-  }
+  if (!is_file && (several || text_or_file.empty())) return parse_rows(where, text_or_file);
   if (!is_file && text_or_file.find_first_of("./") == std::string::npos) {
     fail("{} {}: expected rows of numbers such as \"1 0; 0 1\", or a file of them", where, in_quotes(text_or_file));
   }

@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/buffer.h"
-#include "heed/base/error.h"
 #include "heed/base/random.h"
 #include "heed/base/threads.h"
 #include "heed/cli/arguments.h"
@@ -30,8 +29,15 @@ Tensor random_rows(int64_t T, int64_t C, uint64_t seed) {
   return x;
 }
 
+int64_t sequences_of(int64_t length, const Options& o) { return std::max<int64_t>(1, o.tokens / length); }
+
+// q, k, v, upstream, the output and three gradients; the softmax of each row.
+int64_t bytes_of(int64_t length, const Options& o) {
+  return sequences_of(length, o) * length * o.heads * (8 * o.head_size + 2) * static_cast<int64_t>(sizeof(float));
+}
+
 nlohmann::json measure(int64_t length, const Options& o) {
-  const int64_t sequences = std::max<int64_t>(1, o.tokens / length), T = sequences * length, C = o.heads * o.head_size;
+  const int64_t sequences = sequences_of(length, o), T = sequences * length, C = o.heads * o.head_size;
   Tensor q = random_rows(T, C, 1), k = random_rows(T, C, 2), v = random_rows(T, C, 3);
   const Tensor upstream = random_rows(T, C, 4);
   AttentionArgs args;
@@ -50,7 +56,8 @@ nlohmann::json measure(int64_t length, const Options& o) {
   } while (now_seconds() - start < o.seconds);
   const double n = static_cast<double>(length);
   const double pairs = static_cast<double>(sequences) * (o.all ? n * n : n * (n + 1) / 2);
-  const double flops = 7 * 2 * pairs * static_cast<double>(C);
+  // Two products forward and four backward; that the backward computes the scores again is no useful work.
+  const double flops = 6 * 2 * pairs * static_cast<double>(C);
   return {{"bench", "attention"},
           {"length", length},
           {"tokens", T},
@@ -78,6 +85,11 @@ void add_bench_attention(CLI::App& bench, const Common& common) {
   on_run(app, [o, &common] {
     std::vector<int64_t> lengths = {64, 128, 512, 4096, 16384};
     if (o->length) lengths = {o->length};
+    for (const int64_t length : lengths) {
+      check_room(fmt::format("[bench attention] --length {} --tokens {} --heads {} --head-size {}", length, o->tokens,
+                             o->heads, o->head_size),
+                 bytes_of(length, *o));
+    }
     if (!common.json) {
       print(fmt::format("attention forward and backward, {} heads of {}, {}, {} threads\n", o->heads, o->head_size,
                         o->all ? "all keys" : "causal", num_threads()));

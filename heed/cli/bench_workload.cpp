@@ -75,7 +75,7 @@ struct LanguageBatch {
   std::vector<int32_t> labels;
 };
 
-Workload language_model(const std::string& name, int64_t sequences, int64_t length, uint64_t seed) {
+Workload language_model(const std::string& name, int64_t sequences, int64_t length, double beta2, uint64_t seed) {
   const auto model = std::make_shared<Decoder>(preset(name), seed);
   const ModelConfig& c = model->config;
   Random random(seed, 1);
@@ -96,7 +96,8 @@ Workload language_model(const std::string& name, int64_t sequences, int64_t leng
     return model->loss((*batches)[i].tokens, (*batches)[i].labels, {}, context);
   };
   w.parameters = {model, &model->parameters};
-  w.optimizer = {.kind = train::OptimizerKind::kAdamW, .beta2 = 0.95, .eps = 1e-8, .weight_decay = 0.1, .clip_norm = 1};
+  w.optimizer = {
+      .kind = train::OptimizerKind::kAdamW, .beta2 = beta2, .eps = 1e-8, .weight_decay = 0.1, .clip_norm = 1};
   return w;
 }
 
@@ -137,10 +138,10 @@ const std::vector<std::string>& workload_names() {
 
 Workload training_workload(const std::string& name, uint64_t seed) {
   if (name == "tiny" || name == "base") return translator(name, seed);
-  if (name == "chargpt") return language_model(name, 16, 256, seed);
-  if (name == "gpt2") return language_model(name, 4, 64, seed);
+  if (name == "chargpt") return language_model(name, 16, 256, 0.99, seed);
+  if (name == "gpt2") return language_model(name, 4, 64, 0.95, seed);
   if (name == "vit") return image_classifier(seed);
-  fail("[bench train] unknown preset '{}'; nearest is '{}'", name, nearest(name, workload_names()));
+  fail("[bench train] unknown preset '{}'{}", name, nearest_is(name, workload_names()));
 }
 
 }  // namespace heed::cli

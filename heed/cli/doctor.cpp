@@ -36,21 +36,26 @@ void examine(const Common& common) {
   const double start = now_seconds();
   nlohmann::json report = {{"machine", machine()}, {"checks", nlohmann::json::array()}};
   if (!common.json) print(machine_text(report["machine"]));
-  int bad = 0;
+  int bad = 0, left_open = 0;
   for (const Check& check : doctor_checks()) {
     const Finding finding = check.run();
     const bool good = finding.verdict == Verdict::kGood, open = finding.verdict == Verdict::kOpen;
     bad += !good && !open;
+    left_open += open;
     report["checks"].push_back(
         {{"name", check.name}, {"good", open ? nlohmann::json() : nlohmann::json(good)}, {"detail", finding.detail}});
     if (common.json) continue;
     print(fmt::format("  {} {}\n       {}\n", good ? "yes " : open ? "?   " : "NO  ", check.claim, finding.detail));
   }
   report["good"] = bad == 0;
+  report["open"] = left_open;
   report["seconds"] = now_seconds() - start;
   if (common.json) print(report.dump() + "\n");
   if (bad) throw Failure(fmt::format("[doctor] {} of {} checks failed on this machine", bad, doctor_checks().size()));
-  if (!common.json) print(fmt::format("\nAll is well ({:.1f} s).\n", now_seconds() - start));
+  if (common.json) return;
+  const std::string but =
+      left_open ? fmt::format(", but {} of {} checks proved nothing", left_open, doctor_checks().size()) : "";
+  print(fmt::format("\nAll is well{} ({:.1f} s).\n", but, now_seconds() - start));
 }
 
 }  // namespace

@@ -194,6 +194,8 @@ Finding judge_products(double reached, double wall) {
       fmt::format("{:.0f} GFLOP/s, {:.0f} % of the {:.0f} that {} threads reach in registers alone", reached,
                   100 * share, wall, num_threads());
   if (share > 1.05) return {Verdict::kOpen, measured + ": not measurable now, the machine is busy"};
+  if (!(share >= 0.25))
+    return {Verdict::kBad, measured + ": expected 75 %, and a busy machine does not explain so little"};
   if (share < 0.75) return {Verdict::kOpen, measured + ": expected 75 %; is the machine busy?"};
   return {Verdict::kGood, measured};
 }

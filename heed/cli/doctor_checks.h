@@ -26,7 +26,8 @@ const std::vector<Check>& doctor_checks();
 
 // The gradients that lie there, tensor by tensor along random directions, against differences of the loss.
 Finding compare_gradients(const nn::Parameters& parameters, const std::function<double()>& loss);
-// How fast products are beside what the CPU can do in registers alone. No proof either way: others may use the CPU too.
+// How fast products are beside what the CPU can do in registers alone. Others may use the CPU too: a half is no proof, less
+// than a quarter is.
 Finding judge_products(double reached, double wall);
 
 }  // namespace heed::cli

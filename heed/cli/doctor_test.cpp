@@ -1,3 +1,4 @@
+#include "heed/cli/bench_workload.h"
 #include "heed/cli/doctor_checks.h"
 #include "heed/cli/program_test.h"
 #include "heed/models/decoder.h"
@@ -76,16 +77,27 @@ TEST(Doctor, FindsGradientsThatAreMissing) {
 TEST(Doctor, DoesNotBlameALoadOnTheKernels) {
   EXPECT_EQ(judge_products(90, 100).verdict, Verdict::kGood);
   EXPECT_EQ(judge_products(40, 100).verdict, Verdict::kOpen);
+  EXPECT_EQ(judge_products(25, 100).verdict, Verdict::kOpen);
+  EXPECT_EQ(judge_products(24, 100).verdict, Verdict::kBad);
+  EXPECT_EQ(judge_products(0, 0).verdict, Verdict::kBad);
   const Finding faster = judge_products(120, 100);
   EXPECT_EQ(faster.verdict, Verdict::kOpen);
   EXPECT_NE(faster.detail.find("not measurable now"), std::string::npos);
 }
 
 TEST_F(Program, DoctorReportsEveryCheck) {
-  const json report = run_json({"doctor"});
-  EXPECT_TRUE(report["good"]);
+  const Outcome outcome = run({"doctor", "--json"});
+  const json report = json::parse(outcome.out);
   EXPECT_EQ(report["checks"].size(), doctor_checks().size());
-  for (const json& check : report["checks"]) EXPECT_NE(check["good"], json(false)) << check;
+  int bad = 0, open = 0;
+  for (const json& check : report["checks"]) {
+    bad += check["good"] == json(false);
+    open += check["good"].is_null();
+    if (kTimed || check["name"] != "products") EXPECT_NE(check["good"], json(false)) << check;
+  }
+  EXPECT_EQ(report["open"], open);
+  EXPECT_EQ(report["good"], bad == 0);
+  EXPECT_EQ(outcome.status, bad ? 1 : 0) << outcome.err;
 }
 
 // 0 is a seed like any other.
@@ -98,6 +110,23 @@ TEST_F(Program, BenchTrainTakesTheSeedItIsGiven) {
   const double zero = first_loss("0");
   EXPECT_EQ(zero, first_loss("0"));
   EXPECT_NE(zero, first_loss("1"));
+}
+
+// What bench/README.md says, and its peer does.
+TEST(BenchWorkload, TrainsWithTheOptimizerOfItsPeer) {
+  const Workload w = training_workload("chargpt", 1);
+  EXPECT_EQ(w.optimizer.kind, train::OptimizerKind::kAdamW);
+  EXPECT_EQ(w.optimizer.beta1, 0.9);
+  EXPECT_EQ(w.optimizer.beta2, 0.99);
+  EXPECT_EQ(w.optimizer.weight_decay, 0.1);
+}
+
+// Two products forward and four backward, as training counts them.
+TEST_F(Program, BenchAttentionCountsUsefulArithmetic) {
+  const json j = run_json({"bench", "attention", "--length", "64", "--tokens", "64", "--heads", "2", "--head-size",
+                           "16", "--seconds", "0.01"});
+  const double flops = j["gflops"].get<double>() * 1e6 * j["ms"].get<double>();
+  EXPECT_NEAR(flops, 6 * 2 * 32 * (64 * 65 / 2), 1);
 }
 
 }  // namespace

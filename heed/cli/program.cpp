@@ -219,12 +219,14 @@ int run_program(int argc, const char* const* argv) {
     return 128 + SIGPIPE;
   } catch (const FileError& e) {
     return complain(1, e.what());
+  } catch (const MemoryError& e) {
+    return complain(1, e.what());
   } catch (const Failure& e) {
     return complain(1, e.what());
   } catch (const Error& e) {
     return complain(2, e.what());
   } catch (const std::bad_alloc&) {
-    return complain(1, "out of memory");
+    return complain(1, "[memory] out of memory");
   } catch (const std::exception& e) {
     return complain(1, e.what());
   }

@@ -1,4 +1,6 @@
 // What the program refuses: one line, the right status, nothing written.
+#include <sys/resource.h>
+
 #include "heed/cli/program_test.h"
 
 namespace heed::cli {
@@ -118,6 +120,56 @@ TEST_F(Program, AFullDiskIsOneLineAndStatusOne) {
     EXPECT_EQ(outcome.status, 1);
     EXPECT_EQ(outcome.err, "heed: [stdout] cannot write: No space left on device\n");
   }
+}
+
+// No picture is left beside a text that could not be told, and no half of one on a full disk.
+TEST_F(Program, AFullDiskLeavesNoPicture) {
+  const Outcome untold = run({"show", "attention", "--out", "a.svg"}, "/dev/full");
+  EXPECT_EQ(untold.status, 1);
+  EXPECT_EQ(untold.err, "heed: [stdout] cannot write: No space left on device\n");
+  EXPECT_TRUE(fs::is_empty(folder_ / "work"));
+  for (const char* picture : {"a.svg", "a.png"}) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+    const rlimit most{1000, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &most), 0);
+    const Outcome full = run({"show", "attention", "--out", picture}, "/dev/null");
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_EQ(full.status, 1) << picture;
+    EXPECT_EQ(std::count(full.err.begin(), full.err.end(), '\n'), 1) << full.err;
+    EXPECT_NE(full.err.find("cannot write"), std::string::npos) << full.err;
+    EXPECT_TRUE(fs::is_empty(folder_ / "work")) << picture;
+  }
+}
+
+TEST_F(Program, RefusesBenchmarksThatDoNotFit) {
+  expect_refused({"bench", "attention", "--tokens", "1048576", "--heads", "256", "--head-size", "1024"}, 2,
+                 "[bench attention] --length 64 --tokens 1048576 --heads 256 --head-size 1024 would take 8194.0 GiB");
+  expect_refused({"bench", "attention", "--length", "131072", "--tokens", "1", "--heads", "256", "--head-size", "1024"},
+                 2, "--length 131072");
+  expect_refused({"bench", "attention", "--heads", "0"}, 2, "--heads '0'");
+  expect_refused({"bench", "attention", "--length", "131073"}, 2, "--length '131073'");
+  expect_refused({"bench", "product", "--m", "1048576", "--n", "1048576"}, 2,
+                 "[bench product] --m 1048576 --n 1048576 --k 512 would take 4100.0 GiB");
+  expect_refused({"bench", "product", "--m", "1", "--n", "1048576", "--k", "1048576"}, 2, "--k 1048576");
+  expect_refused({"bench", "product", "--m", "0"}, 2, "--m '0'");
+  expect_refused({"bench", "product", "--k", "many"}, 2, "--k 'many'");
+}
+
+TEST_F(Program, MemoryThatIsNotThereIsOneLineAndStatusOne) {
+  if (!kTimed) GTEST_SKIP() << "sanitizers take address space of their own";
+  int64_t pages = 0;
+  std::ifstream("/proc/self/statm") >> pages;
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+  const rlimit most{static_cast<rlim_t>(pages * ::sysconf(_SC_PAGESIZE) + (int64_t{300} << 20)), before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &most), 0);
+  const Outcome outcome =
+      run({"bench", "product", "--m", "1", "--n", "16384", "--k", "16384", "--threads", "1", "--json"});
+  ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+  EXPECT_EQ(outcome.status, 1) << outcome.err;
+  EXPECT_NE(outcome.err.find("[memory] cannot allocate"), std::string::npos) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
 }
 
 TEST_F(Program, CountsOfFlagsAreToldInPlainWords) {

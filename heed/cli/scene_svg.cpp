@@ -87,6 +87,7 @@ void check_picture_path(const std::string& where, const std::string& path) {
   }
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
   std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) fail_file("{} --out '{}': that is a folder", where, path);
   if (!folder.empty() && !std::filesystem::is_directory(folder, ignored)) {
     fail_file("{} --out '{}': there is no folder '{}'", where, path, folder.string());
   }

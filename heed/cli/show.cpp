@@ -29,10 +29,10 @@ void add_show_kind(CLI::App& show, const Common& common, const ShowWords& words,
     if (drawn) check_picture_path(place(app), *out);
     kind->compute(common);
     const Scene picture = drawn ? kind->picture() : Scene{};
-    if (drawn) write_picture(*out, picture);
     print(common.json ? kind->json().dump(-1, ' ', false, Json::error_handler_t::replace) + "\n"
                       : kind->text(stdout_style()));
     if (!drawn) return;
+    write_picture(*out, picture);  // last: where the text could not be told, nothing is left behind
     const bool framed = out->ends_with(".png") && !has_all_characters(picture);
     message(common,
             fmt::format("wrote {}{}", *out, framed ? "; some characters are empty frames there, a .svg has them" : ""));

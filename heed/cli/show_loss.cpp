@@ -35,8 +35,8 @@ class LossShow : public Show {
       // What is left of the probability is shared evenly by the other tokens.
       const double others = smoothing_ > 0 ? (v - 1) * std::log((1 - p) / (v - 1)) : 0;
       probabilities_.push_back(p);
-      losses_.push_back(p == 1 ? 0 : -std::log(p));
-      smoothed_.push_back(-(1 - smoothing_) * std::log(p) - smoothing_ / v * (std::log(p) + others));
+      losses_.push_back(0 - std::log(p));  // of p = 1: 0, where a minus before it would give -0
+      smoothed_.push_back(0 - (1 - smoothing_) * std::log(p) - smoothing_ / v * (std::log(p) + others));
       mean_ += losses_.back() / static_cast<double>(texts_.size());
       mean_smoothed_ += smoothed_.back() / static_cast<double>(texts_.size());
     }

@@ -98,21 +98,22 @@ class ScheduleShow : public Show {
 
   std::string formula() const {
     const int64_t w = schedule_.warmup;
+    const std::string start = w > 0 ? fmt::format("up to {:g} in {} steps", schedule_.peak, w)
+                                    : fmt::format("{:g} from the first step", schedule_.peak);
     switch (schedule_.kind) {
       case train::ScheduleKind::kPaper:
-        return fmt::format("{}^-0.5 · min(step^-0.5, step · {}^-1.5)", schedule_.d_model, w);
+        return w > 0 ? fmt::format("{}^-0.5 · min(step^-0.5, step · {}^-1.5)", schedule_.d_model, w)
+                     : fmt::format("{}^-0.5 · step^-0.5", schedule_.d_model);
       case train::ScheduleKind::kCosine:
-        return fmt::format("up to {:g} in {} steps, down along a cosine to {:g} at {}", schedule_.peak, w,
-                           schedule_.minimum, steps_);
+        return fmt::format("{}, down along a cosine to {:g} at {}", start, schedule_.minimum, steps_);
       case train::ScheduleKind::kLinear:
-        return fmt::format("up to {:g} in {} steps, down along a line to {:g} at {}", schedule_.peak, w,
-                           schedule_.minimum, steps_);
+        return fmt::format("{}, down along a line to {:g} at {}", start, schedule_.minimum, steps_);
       case train::ScheduleKind::kSqrt:
-        return fmt::format("up to {:g} in {} steps, then down with the root of the step", schedule_.peak, w);
+        return fmt::format("{}, then down with the root of the step", start);
       case train::ScheduleKind::kConstant:
         break;
     }
-    return fmt::format("up to {:g} in {} steps, and there it stays", schedule_.peak, w);
+    return fmt::format("{}, and there it stays", start);
   }
 
   Table table() const {

@@ -173,6 +173,17 @@ TEST_F(Program, PositionsGiveThePapersNumbers) {
   EXPECT_NE(noise, run_json({"show", "positions", "--kind", "learned", "--seed", "1"}));
 }
 
+// What lies in the folder does not change what a number means.
+TEST_F(Program, NumbersComeBeforeFilesOfTheirName) {
+  const json five = run_json({"show", "attention", "--q", "5"}), row = run_json({"show", "attention", "--q", "1 2"});
+  for (const char* name : {"5", "1 2"}) std::ofstream(folder_ / "work" / name) << "7 8\n9 0\n";
+  EXPECT_EQ(run_json({"show", "attention", "--q", "5"}), five);
+  EXPECT_EQ(run_json({"show", "attention", "--q", "1 2"}), row);
+  const json from_file = run_json({"show", "attention", "--q", "./5"});
+  EXPECT_EQ(from_file, run_json({"show", "attention", "--q", "./1 2"}));
+  EXPECT_EQ(from_file, run_json({"show", "attention", "--q", "7 8; 9 0"}));
+}
+
 TEST_F(Program, ScheduleGivesThePapersNumbers) {
   const json values = run_json({"show", "schedule", "--d-model", "512", "--warmup", "4000"})["values"];
   EXPECT_NEAR(values[0]["learning_rate"].get<double>(), 1.746928e-7, 5e-14);
@@ -181,6 +192,13 @@ TEST_F(Program, ScheduleGivesThePapersNumbers) {
   const std::string text = run({"show", "schedule"}).out;
   for (const char* part : {"1.746928e-07", "6.987712e-04", "4.941059e-04"})
     EXPECT_NE(text.find(part), std::string::npos);
+  // Without a warm-up there is none in the formula.
+  const std::string at_once = run({"show", "schedule", "--warmup", "0"}).out;
+  EXPECT_NE(at_once.find("512^-0.5 · step^-0.5\n"), std::string::npos) << at_once;
+  for (const char* kind : {"cosine", "linear", "sqrt", "constant"}) {
+    const std::string other = run({"show", "schedule", "--kind", kind, "--warmup", "0"}).out;
+    EXPECT_NE(other.find("0.001 from the first step, "), std::string::npos) << other;
+  }
 }
 
 TEST_F(Program, ShapesHeadsAndMasks) {
@@ -210,6 +228,7 @@ TEST_F(Program, SoftmaxLossAndAdam) {
   EXPECT_NEAR(loss["smoothed"][0].get<double>(), -0.9 * std::log(0.7) - 0.01 * (std::log(0.7) + 9 * std::log(0.3 / 9)),
               1e-12);
   EXPECT_EQ(run_json({"show", "loss", "0.7", "--padding", "5"})["mean_loss"], loss["mean_loss"]);
+  EXPECT_EQ(run({"show", "loss", "1", "--smoothing", "0"}).out.find("-0.0"), std::string::npos);
   // The first step of Adam is the learning rate against the sign of the gradient, whatever its size.
   const json adam = run_json({"show", "adam", "--gradients", "123 -5", "--lr", "0.01"})["steps"];
   EXPECT_NEAR(adam[0]["change"].get<double>(), -0.01, 1e-7);

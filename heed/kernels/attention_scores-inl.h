@@ -162,12 +162,16 @@ inline void clear_diagonal(const Head& h, const Block& b, const Tile& t, const S
   along_diagonal(h, b, t, g, [&](int64_t at, int64_t dead) HWY_ATTR { store_n(zero(), tile + at, dead); });
 }
 
+// A score with what a bias or mask adds. At most the largest float before it, so that +inf and -inf never meet; in this
+// order of the two, NaN stays.
+HWY_INLINE F16 biased(F16 score, F16 bias) { return min(set(kLargest), score) + bias; }
+
 inline void add_line(const Head& h, const Block& b, const Tile& t, const Segment& g, float* scores) {
   for (int64_t r = g.begin; r < g.end; ++r) {
     const float* line = h.line + b.first - (t.first + r) + h.nk - 1;
     for (int64_t v = g.vector * kWidth; v < b.stride(); v += kWidth) {
       float* s = scores + r * b.stride() + v;
-      store(load(s) + load(line + v), s);
+      store(biased(load(s), load(line + v)), s);
     }
   }
 }
@@ -186,7 +190,7 @@ inline void apply_masks(const Head& h, const Block& b, const Tile& t, float* sco
         transpose({m.add + corner, m.stride_row, queries, keys}, turned, kWidth, 1.0f);
         for (int64_t j = 0; j < keys; ++j) {
           float* s = scores + (k + j) * b.stride() + q;
-          store(load(s) + in_units(load(turned + j * kWidth), set(h.unit)), s);
+          store(biased(load(s), in_units(load(turned + j * kWidth), set(h.unit))), s);
         }
       }
       if (m.keep) {

@@ -230,6 +230,9 @@ TEST(Attention, OverflowStaysInItsRow) {
     const Outputs before = run(c, Which::kFast);
     for (int64_t i = 0; i < c.a.D; ++i) c.q[static_cast<size_t>(7 * c.q_ld + i)] *= 1e38f;
     const Outputs after = run(c, Which::kFast);
+    const Outputs expected = run(c, Which::kReference);
+    expect_near(after.out, expected.out, 1e-5, "out");
+    expect_near(after.dq, expected.dq, 1e-5, "dq");
     for (int64_t r = 0; r < 40; ++r) {
       const bool same = same_bits(rows_of(before.out, c.out_ld(), r, 1), rows_of(after.out, c.out_ld(), r, 1)) &&
                         same_bits(rows_of(before.dq, c.q_ld, r, 1), rows_of(after.dq, c.q_ld, r, 1));
@@ -238,11 +241,46 @@ TEST(Attention, OverflowStaysInItsRow) {
   }
 }
 
+// A product that is +inf counts as the largest float before a bias is added, here and in the backward.
+TEST(Attention, OverflowMeetsItsBias) {
+  struct Biases {
+    float first, second;
+  };
+  for (const bool by_mask : {true, false}) {
+    for (const Biases& bias : {Biases{-kInf, 0}, {0, -kInf}, {-1e38f, -1e38f}, {-1e38f, -kInf}, {-2e38f, -1e38f}}) {
+      for (const Biases& key : {Biases{1e20f, 0}, {0, 1e20f}, {1e20f, 1e20f}}) {
+        Case c({1}, {2}, {1, 1, 1, 1});
+        c.q[0] = 1e20f;
+        c.k[0] = key.first, c.k[static_cast<size_t>(c.k_ld)] = key.second;
+        Floats& biases = by_mask ? c.add : c.relative;
+        biases = {bias.first, bias.second};
+        if (by_mask) {
+          c.a.mask = {.keep = nullptr, .add = c.add.data()};
+        } else {
+          c.a.relative = c.relative.data(), c.a.relative_first = -1, c.a.relative_count = 2;
+        }
+        const Outputs found = run(c, Which::kFast), expected = run(c, Which::kReference);
+        const std::string what = fmt::format("{} {} {} {} {}", by_mask, bias.first, bias.second, key.first, key.second);
+        expect_near(found.out, expected.out, 1e-5, what);
+        expect_near(found.dv, expected.dv, 1e-5, what);
+        // What cancels was multiplied with 1e20.
+        for (size_t d = 0; d < found.dq.size(); ++d) ASSERT_NEAR(found.dq[d], expected.dq[d], 1e15) << what;
+        for (size_t d = 0; d < found.dk.size(); ++d) ASSERT_NEAR(found.dk[d], expected.dk[d], 1e15) << what;
+      }
+    }
+  }
+}
+
 TEST(Attention, NaNIsNotHidden) {
-  Case c({20}, {20}, {1, 1, 16, 16}, 61);
-  c.q[static_cast<size_t>(4 * c.q_ld)] = std::numeric_limits<float>::quiet_NaN();
-  const Outputs o = run(c, Which::kFast);
-  for (int64_t r = 0; r < 20; ++r) EXPECT_EQ(std::isnan(o.out[static_cast<size_t>(r * 16)]), r == 4) << r;
+  for (int biases = 0; biases < 3; ++biases) {
+    Case c({20}, {20}, {1, 1, 16, 16}, 61);
+    c.add.assign(400, -1.0f);
+    if (biases == 1) c.set_slopes();
+    if (biases == 2) c.a.mask = {.keep = nullptr, .add = c.add.data(), .stride_row = 20};
+    c.q[static_cast<size_t>(4 * c.q_ld)] = std::numeric_limits<float>::quiet_NaN();
+    const Outputs o = run(c, Which::kFast);
+    for (int64_t r = 0; r < 20; ++r) EXPECT_EQ(std::isnan(o.out[static_cast<size_t>(r * 16)]), r == 4) << r;
+  }
 }
 
 TEST(Attention, WeightsAreThoseOfTheRun) {

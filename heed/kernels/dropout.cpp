@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "heed/base/threads.h"
+#include "heed/kernels/row_grain.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/kernels/dropout.cpp"
 #include <hwy/foreach_target.h>
@@ -19,8 +20,6 @@ namespace heed::kernels::HWY_NAMESPACE {
 
 // Columns that one Philox call of sixteen counters decides: eight 16-bit values a lane.
 constexpr int64_t kGroup = 128;
-
-inline int64_t row_grain(int64_t C) { return std::max<int64_t>(1, 8192 / C); }
 
 // Bit `lane` is set where the lane is at least the threshold.
 HWY_INLINE uint64_t at_least(const U16& value, uint32_t threshold) {

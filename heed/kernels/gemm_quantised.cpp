@@ -39,7 +39,7 @@ struct QuantisedRows {
 };
 
 // The first group of row r at x + r * x_row.
-struct Rows {
+struct GroupRows {
   const int32_t* x;
   int64_t x_row;
   const int32_t* sums;
@@ -82,7 +82,7 @@ struct Int8Sums {
   static constexpr NumberType kType = NumberType::kInt8;
   // Bytes by bytes would overflow 16 bits: both are widened.
   template <int R>
-  static HWY_INLINE void take(Several<Words, R * kParts>& sum, const uint8_t* q, const Rows& rows) {
+  static HWY_INLINE void take(Several<Words, R * kParts>& sum, const uint8_t* q, const GroupRows& rows) {
     unrolled<R * kParts>([&](auto i) HEED_INLINED { at<i>(sum) = hn::Zero(TagI32()); });
     for (int w = 0; w < 8; ++w, q += 64) {
       const TagI16 d;
@@ -110,7 +110,7 @@ struct Int4Sums {
   static constexpr NumberType kType = NumberType::kInt4;
   // q + 8 <= 15, so eight products of pairs fit 16 bits: 8 * 2 * 15 * 127 = 30480.
   template <int R>
-  static HWY_INLINE void take(Several<Words, R * kParts>& sum, const uint8_t* q, const Rows& rows) {
+  static HWY_INLINE void take(Several<Words, R * kParts>& sum, const uint8_t* q, const GroupRows& rows) {
     const TagI16 d;
     Several<Shorts, R * kParts> pairs;
     unrolled<R * kParts>([&](auto i) HEED_INLINED { at<i>(pairs) = hn::Zero(d); });
@@ -146,13 +146,13 @@ HWY_INLINE void add_four(Words& sum, Words u, Words s) {
   __asm__("vpdpbusd %2, %1, %0" : "+v"(sum.raw) : "v"(u.raw), "v"(s.raw));
 }
 template <int R>
-HWY_INLINE void start_below(Several<Words, R>& sum, const Rows& rows, int32_t offset) {
+HWY_INLINE void start_below(Several<Words, R>& sum, const GroupRows& rows, int32_t offset) {
   unrolled<R>([&](auto r) HEED_INLINED { at<r>(sum) = hn::Set(TagI32(), -offset * rows.sums[r * rows.sums_row]); });
 }
 struct NativeInt8Sums {
   static constexpr NumberType kType = NumberType::kInt8;
   template <int R>
-  static HWY_INLINE void take(Several<Words, R>& sum, const uint8_t* q, const Rows& rows) {
+  static HWY_INLINE void take(Several<Words, R>& sum, const uint8_t* q, const GroupRows& rows) {
     start_below<R>(sum, rows, 128);
     for (int w = 0; w < 8; ++w) {
       const Words u = hn::Xor(load_words(q + 64 * w), hn::Set(TagI32(), static_cast<int32_t>(0x80808080)));  // q + 128
@@ -163,7 +163,7 @@ struct NativeInt8Sums {
 struct NativeInt4Sums {
   static constexpr NumberType kType = NumberType::kInt4;
   template <int R>
-  static HWY_INLINE void take(Several<Words, R>& sum, const uint8_t* q, const Rows& rows) {
+  static HWY_INLINE void take(Several<Words, R>& sum, const uint8_t* q, const GroupRows& rows) {
     start_below<R>(sum, rows, 8);
     for (int w = 0; w < 4; ++w) {
       const Words both = load_words(q + 64 * w), low = lower_halves(both), high = upper_halves(both);
@@ -183,7 +183,7 @@ template <NumberType type>
 struct PlainSums {
   static constexpr NumberType kType = type;
   template <int R>
-  static void take(Several<Words, R * kParts>& sum, const uint8_t* q, const Rows& rows) {
+  static void take(Several<Words, R * kParts>& sum, const uint8_t* q, const GroupRows& rows) {
     unrolled<R * kParts>([&](auto part) {
       const auto* x = reinterpret_cast<const int8_t*>(rows.x + part / kParts * rows.x_row);
       alignas(64) int32_t total[kNative] = {};
@@ -254,7 +254,7 @@ HWY_INLINE void tile_rows(const Gemm& g, const QuantisedRows& x, int64_t row, in
   });
   const uint8_t* tile = g.b.at<uint8_t>(first_tile * groups * kBytes);
   const int64_t tiles_apart = apart * groups * kBytes;
-  Rows rows{x.at(row, 0), groups * QuantisedRows::kGroupWords, x.sums.data() + row * groups, groups};
+  GroupRows rows{x.at(row, 0), groups * QuantisedRows::kGroupWords, x.sums.data() + row * groups, groups};
   const float* scales = x.scales.data() + row * groups;
   const bool fetches = S == 1 && row == 0;
   for (int64_t group = 0; group < groups; ++group) {

@@ -13,12 +13,16 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kNames = {"baseline", "avx2", "avx512"};
 
-// Nothing where the variable is not set or holds no name of an instruction set.
-std::optional<Isa> wanted_isa() {
+// Empty where it is not set.
+std::string_view limit() {
   const char* text = std::getenv("HEED_MAX_ISA");
-  if (text == nullptr) return std::nullopt;
+  return text ? text : "";
+}
+
+// Nothing where the limit is no name of an instruction set.
+std::optional<Isa> wanted_isa() {
   for (size_t i = 0; i < kNames.size(); ++i) {
-    if (kNames[i] == text) return static_cast<Isa>(i);
+    if (kNames[i] == limit()) return static_cast<Isa>(i);
   }
   return std::nullopt;
 }
@@ -28,9 +32,8 @@ std::optional<Isa> wanted_isa() {
 std::string_view name(Isa isa) { return kNames[static_cast<size_t>(isa)]; }
 
 Isa isa() {
-  const char* text = std::getenv("HEED_MAX_ISA");
-  if (text != nullptr && !wanted_isa()) {
-    fail("[isa] HEED_MAX_ISA is '{}': expected baseline, avx2 or avx512", text);
+  if (!limit().empty() && !wanted_isa()) {
+    fail("[isa] HEED_MAX_ISA is '{}': expected baseline, avx2 or avx512", limit());
   }
   // In Highway's numbers a wider target is a lower bit.
   const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;

@@ -5,6 +5,7 @@
 
 #include "heed/base/buffer.h"
 #include "heed/base/threads.h"
+#include "heed/kernels/row_grain.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/kernels/norm.cpp"
 #include <hwy/foreach_target.h>
@@ -18,8 +19,6 @@ namespace heed::kernels::HWY_NAMESPACE {
 constexpr int64_t kPiece = 64;
 // Rows that go over the columns side by side in the backward, so that the running sums are loaded once for all.
 constexpr int kAbreast = 4;
-
-inline int64_t row_grain(int64_t C) { return std::max<int64_t>(1, 8192 / C); }
 
 void layer_norm_rows(const LayerNormForward& f) {
   if (f.C <= 0) return;

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "heed/base/threads.h"
+#include "heed/kernels/row_grain.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "heed/kernels/softmax.cpp"
 #include <hwy/foreach_target.h>
@@ -15,9 +16,6 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
-
-// Rows that make a chunk worth a thread.
-inline int64_t row_grain(int64_t C) { return std::max<int64_t>(1, 8192 / C); }
 
 HWY_INLINE float row_max(const float* x, int64_t C) {
   F16 m0 = set(kMasked), m1 = m0;

@@ -109,8 +109,8 @@ const Preset kPresets[] = {
 }  // namespace
 
 void ModelConfig::check() const {
-  if (family != Family::kDecoder) encoder.check();
-  if (family != Family::kEncoder) decoder.check();
+  if (family != Family::kDecoder) encoder.check(true);
+  if (family != Family::kEncoder) decoder.check(false);
   if (family == Family::kEncoderDecoder && encoder.d_model != decoder.d_model) {
     fail("[model] the encoder has {} features, the decoder {}: expected equal", encoder.d_model, decoder.d_model);
   }
@@ -121,6 +121,10 @@ void ModelConfig::check() const {
   if (family == Family::kEncoderDecoder && share_source && source_vocabulary != vocabulary) {
     fail("[model] one embedding for a source vocabulary of {} and a target of {}: expected equal", source_vocabulary,
          vocabulary);
+  }
+  if (family != Family::kEncoder && (image_size != 0 || patch_size != 0 || classes != 0)) {
+    fail("[model] images of {} in patches of {} and {} classes: expected them of an encoder alone", image_size,
+         patch_size, classes);
   }
   if (image_size == 0) return;
   if (image_size < 0 || patch_size <= 0 || image_size > (1 << 15) || image_size % patch_size != 0) {
@@ -133,8 +137,7 @@ ModelConfig preset(const std::string& name) {
   for (const Preset& p : kPresets) {
     if (name == p.name) return p.make();
   }
-  const std::string near = nearest(name, preset_names());
-  fail("[preset] unknown '{}'{}", name, near.empty() ? "" : "; nearest is '" + near + "'");
+  fail("[preset] unknown '{}'{}", name, nearest_is(name, preset_names()));
 }
 
 const std::vector<std::string>& preset_names() {

@@ -130,5 +130,16 @@ TEST(ConfigJson, AWrongConfigOfHeedsOwnIsRefusedByKey) {
   expect_refused(good, {{"/encoder", 3}}, "'encoder' is 3, expected an object");
 }
 
+// They would be read and never looked at.
+TEST(ConfigJson, ImagesAreOfAnEncoderAlone) {
+  const json vit = heed_json(preset("vit"));
+  for (const char* key : {"image_size", "patch_size", "classes"}) {
+    json config = heed_own();
+    ASSERT_TRUE(config.contains(key));
+    config[key] = vit[key];
+    expect_refused(config, json::object(), "expected them of an encoder alone");
+  }
+}
+
 }  // namespace
 }  // namespace heed::models

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "heed/base/error.h"
+#include "heed/nn/positions.h"
 
 namespace heed::nn {
 namespace {
@@ -13,7 +14,7 @@ void check_size(const char* name, int64_t value, int64_t least, int64_t most) {
 
 }  // namespace
 
-void StackConfig::check() const {
+void StackConfig::check(bool bidirectional) const {
   check_size("layers", layers, 0, 1000);
   check_size("d_model", d_model, 1, 1 << 20);
   check_size("heads", heads, 1, 1 << 14);
@@ -22,6 +23,7 @@ void StackConfig::check() const {
   check_size("max_length", positions.max_length, 1, int64_t{1} << 30);
   check_size("t5_buckets", positions.t5_buckets, 2, 1 << 16);
   check_size("t5_max_distance", positions.t5_max_distance, 1, int64_t{1} << 30);
+  if (positions.kind == PositionKind::kT5) check_t5(bidirectional, positions.t5_buckets, positions.t5_max_distance);
   if (!(positions.rotary_base > 0 && positions.rotary_base < 1e15))
     fail("[model] rotary_base is {}: expected 0 to 1e15", positions.rotary_base);
   const RotaryScale& scale = positions.rotary_scale;
@@ -57,7 +59,7 @@ std::string name_of(PositionKind kind) { return position_kind_names()[static_cas
 PositionKind position_kind(const std::string& name) {
   const auto& names = position_kind_names();
   const auto it = std::find(names.begin(), names.end(), name);
-  if (it == names.end()) fail("[positions] unknown kind '{}'; nearest is '{}'", name, nearest(name, names));
+  if (it == names.end()) fail("[positions] unknown kind '{}'{}", name, nearest_is(name, names));
   return static_cast<PositionKind>(it - names.begin());
 }
 

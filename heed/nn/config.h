@@ -67,7 +67,7 @@ struct StackConfig {
 
   int64_t key_heads() const { return kv_heads ? kv_heads : heads; }
   int64_t head_size() const { return head_dim ? head_dim : d_model / heads; }
-  void check() const;  // an error where it describes no stack
+  void check(bool bidirectional) const;  // an error where it describes no stack
 };
 
 // Names as written in configs and flags; an unknown one is an error with the nearest.

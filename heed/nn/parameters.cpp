@@ -11,15 +11,8 @@
 namespace heed::nn {
 namespace {
 
-// FNV-1a: a stream of random numbers for each name, whatever the order of declaration.
-uint64_t hash(std::string_view name) {
-  uint64_t h = 0xcbf29ce484222325;
-  for (const char c : name) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return h;
-}
-
 void initialise(const Parameter& p, uint64_t seed) {
-  Random random(seed, hash(p.name));
+  Random random(seed, place_of(p.name));
   float* x = p.tensor.data();
   const int64_t n = p.tensor.numel();
   switch (p.init.kind) {
@@ -41,6 +34,12 @@ bool starts_with(std::string_view name, std::string_view prefix) {
 }
 
 }  // namespace
+
+uint64_t place_of(std::string_view path) {
+  uint64_t h = 0xcbf29ce484222325;
+  for (const char c : path) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return h;
+}
 
 Init Init::xavier(int64_t in, int64_t out) { return uniform(std::sqrt(6.0f / static_cast<float>(in + out))); }
 
@@ -89,7 +88,7 @@ const Tensor& Parameters::operator[](std::string_view name) const {
   if (const Parameter* p = find(name)) return p->tensor;
   std::vector<std::string> names;
   for (const Parameter& p : list_) names.push_back(p.name);
-  fail("[parameters] no '{}'; nearest is '{}'", name, nearest(name, names));
+  fail("[parameters] no '{}'{}", name, nearest_is(name, names));
 }
 
 int64_t Parameters::count() const { return count_under(""); }

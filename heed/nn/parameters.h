@@ -11,6 +11,10 @@
 
 namespace heed::nn {
 
+// A number for a place in the model, from its path by FNV-1a: keys of its starting values and of its dropout, whatever
+// was declared before it.
+uint64_t place_of(std::string_view path);
+
 // How a parameter starts: uniform or normal with the given spread, or one value.
 struct Init {
   enum Kind { kConstant, kUniform, kNormal } kind = kConstant;

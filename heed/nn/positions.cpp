@@ -81,13 +81,17 @@ std::vector<float> alibi_slopes(int64_t heads) {
   return slopes;
 }
 
+void check_t5(bool bidirectional, int64_t buckets, int64_t max_distance) {
+  const int64_t exact = buckets / (bidirectional ? 4 : 2);
+  if (exact >= 1 && max_distance > exact) return;
+  fail("[t5_bucket] {} buckets with max_distance {}: expected at least {} buckets and a max_distance above {}", buckets,
+       max_distance, bidirectional ? 4 : 2, exact);
+}
+
 int64_t t5_bucket(int64_t distance, bool bidirectional, int64_t buckets, int64_t max_distance) {
+  check_t5(bidirectional, buckets, max_distance);
   const int64_t per_direction = bidirectional ? buckets / 2 : buckets;
   const int64_t exact = per_direction / 2;
-  if (exact < 1 || max_distance <= exact) {
-    fail("[t5_bucket] {} buckets with max_distance {}: expected at least {} buckets and a max_distance above {}",
-         buckets, max_distance, bidirectional ? 4 : 2, exact);
-  }
   const int64_t first = bidirectional && distance > 0 ? per_direction : 0;
   const int64_t away = bidirectional ? std::abs(distance) : std::max<int64_t>(-distance, 0);
   if (away < exact) return first + away;

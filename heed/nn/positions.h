@@ -34,5 +34,6 @@ std::vector<float> alibi_slopes(int64_t heads);
 // direction) hold one distance each, the rest grow with the logarithm up to max_distance; beyond it all share the last.
 // One direction: keys after the query share bucket 0.
 int64_t t5_bucket(int64_t distance, bool bidirectional, int64_t buckets, int64_t max_distance);
+void check_t5(bool bidirectional, int64_t buckets, int64_t max_distance);  // an error where there are no such buckets
 
 }  // namespace heed::nn

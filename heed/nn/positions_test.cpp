@@ -111,6 +111,27 @@ TEST(T5, BucketsArePublishedOnes) {
 TEST(T5, RefusesTooFewBuckets) {
   EXPECT_THROW(t5_bucket(1, true, 2, 128), Error);
   EXPECT_THROW(t5_bucket(1, false, 32, 8), Error);
+  // What the forward would refuse, the config does.
+  StackConfig config;
+  config.positions.kind = PositionKind::kT5;
+  const auto accepted = [&](bool bidirectional, int64_t buckets, int64_t max_distance) {
+    config.positions.t5_buckets = buckets;
+    config.positions.t5_max_distance = max_distance;
+    try {
+      config.check(bidirectional);
+    } catch (const Error&) {
+      EXPECT_THROW(t5_bucket(1, bidirectional, buckets, max_distance), Error);
+      return false;
+    }
+    t5_bucket(1, bidirectional, buckets, max_distance);
+    return true;
+  };
+  for (const bool bidirectional : {true, false}) {
+    EXPECT_TRUE(accepted(bidirectional, 32, 128));
+    EXPECT_EQ(accepted(bidirectional, 2, 128), !bidirectional);
+    EXPECT_EQ(accepted(bidirectional, 32, 16), bidirectional);
+    EXPECT_FALSE(accepted(bidirectional, 32, 8));
+  }
 }
 
 TEST(RotaryFrequencies, ScalingDividesAllOrTheSlowOnes) {

@@ -17,7 +17,7 @@ struct Stack {
   Stack() = default;
   Stack(const Scope& scope, const StackConfig& stack_config, bool bidirectional)
       : config(stack_config), path(scope.path()) {
-    config.check();
+    config.check(bidirectional);
     positions = PositionEncoding(scope / "positions", config, bidirectional);
     for (int64_t i = 0; i < config.layers; ++i) blocks.emplace_back(scope / "layers" / i, config).number = i;
     if (config.final_norm) final_norm = Norm(scope / "norm", config);

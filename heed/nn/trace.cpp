@@ -35,12 +35,6 @@ Tensor stack(const std::string& name, const std::vector<Tensor>& parts) {
 
 }  // namespace
 
-uint64_t place_of(std::string_view path) {
-  uint64_t h = 0xcbf29ce484222325;
-  for (const char c : path) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return h;
-}
-
 bool Trace::wanted(const std::string& name) const {
   return prefixes_.empty() || std::any_of(prefixes_.begin(), prefixes_.end(), [&](const std::string& prefix) {
            return name.compare(0, prefix.size(), prefix) == 0;
@@ -62,6 +56,10 @@ void Trace::attention(const std::string& path, const AttentionRecord& r) {
   const int64_t H = r.args.heads, H_kv = r.args.kv_heads;
   AttentionRecord kept = r;
   for (Tensor* x : {&kept.q, &kept.k, &kept.v, &kept.merged, &kept.output}) *x = x->detach();
+  if (r.args.k_rows) {  // of a cache, which later steps write into
+    for (Tensor* x : {&kept.k, &kept.v}) *x = select_rows(*x, *r.args.k_rows);
+    kept.args.k_rows = nullptr;
+  }
   add(path + ".q", {Kind::kRows, kept.q, queries, 1, ""});
   add(path + ".k", {Kind::kRows, kept.k, keys, 1, ""});
   add(path + ".v", {Kind::kRows, kept.v, keys, 1, ""});
@@ -84,7 +82,7 @@ std::vector<std::string> Trace::names() const { return order_; }
 
 const Trace::Item& Trace::item(const std::string& name) const {
   const auto it = items_.find(name);
-  if (it == items_.end()) fail("[trace] no '{}' in this run; nearest is '{}'", name, nearest(name, order_));
+  if (it == items_.end()) fail("[trace] no '{}' in this run{}", name, nearest_is(name, order_));
   return it->second;
 }
 

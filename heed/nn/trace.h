@@ -5,15 +5,11 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "heed/tensor/ops.h"
 
 namespace heed::nn {
-
-// A number for a place in the model, from its path: keys of its dropout.
-uint64_t place_of(std::string_view path);
 
 // What one attention leaves behind.
 struct AttentionRecord {

@@ -1,5 +1,6 @@
 #include "heed/nn/trace.h"
 
+#include "heed/nn/attention.h"
 #include "heed/tensor/testing.h"
 
 namespace heed::nn {
@@ -62,6 +63,52 @@ TEST(Trace, ASecondRunReplacesTheFirst) {
   for (const std::string& name : once.names()) {
     EXPECT_EQ(twice.shape(name).str(), once.shape(name).str()) << name;
     EXPECT_EQ(twice.tensor(name).to_vector(), once.tensor(name).to_vector()) << name;
+  }
+}
+
+// A step over cached keys leaves behind what the whole run does, of its own queries; later steps change nothing of it.
+TEST(Trace, ACachedStepIsTheEndOfTheWholeRun) {
+  const NoGrad no_grad;
+  StackConfig config;
+  config.d_model = kHeads * kSize;
+  config.heads = kHeads;
+  Parameters parameters;
+  const MultiHeadAttention layer(Scope(parameters, "a"), config);
+  parameters.allocate(1);
+  const std::vector<int64_t> lengths{4, 6};
+  const Tensor x = random_tensor({10, config.d_model}, 2);
+  Trace whole, step;
+  layer.self(x, {Spans(lengths), Spans(lengths), true}, {}, {.trace = &whole});
+
+  // The starts of both sequences, the second one's first, and then the last token of each.
+  CachePool pool(1, config.d_model);
+  const auto run = [&](const CacheRows& rows, const std::vector<int32_t>& tokens, std::vector<int64_t> each,
+                       Trace* trace) {
+    const std::vector<LayerCache> layers = pool.layers(rows);
+    layer.self(select_rows(x, tokens), {Spans(each), {}, true, layers.data()}, {}, {.trace = trace});
+  };
+  const auto list = [](std::vector<int32_t> rows) { return std::make_shared<const std::vector<int32_t>>(rows); };
+  EXPECT_EQ(pool.take(12).back(), 11);
+  run({Spans(std::vector<int64_t>{5}), list({0, 1, 2, 3, 4}), {0, 1, 2, 3, 4}}, {4, 5, 6, 7, 8}, {5}, nullptr);
+  run({Spans(std::vector<int64_t>{3}), list({7, 6, 5}), {7, 6, 5}}, {0, 1, 2}, {3}, nullptr);
+  run({Spans(lengths), list({7, 6, 5, 11, 0, 1, 2, 3, 4, 10}), {11, 10}}, {3, 9}, {1, 1}, &step);
+  run({Spans(std::vector<int64_t>{1}), list({0}), {0}}, {0}, {1}, nullptr);
+
+  EXPECT_EQ(step.names(), whole.names());
+  EXPECT_EQ(step.shape("a.k").str(), "(10,6)");
+  for (int64_t s = 0; s < 2; ++s) {
+    for (const std::string name : {"a.k", "a.v", "a.k_heads", "a.v_heads"}) {
+      EXPECT_EQ(step.tensor(name, s).to_vector(), whole.tensor(name, s).to_vector()) << name;
+    }
+    const std::vector<int32_t> last{static_cast<int32_t>(lengths[static_cast<size_t>(s)]) - 1};
+    for (const std::string name : {"a.q", "a.merged", "a.output"}) {
+      EXPECT_EQ(step.tensor(name, s).to_vector(), select_rows(whole.tensor(name, s), last).to_vector()) << name;
+    }
+    for (const std::string name : {"a.q_heads", "a.scores", "a.weights", "a.head_output"}) {
+      const Tensor all = transpose(whole.tensor(name, s), 0, 1), now = transpose(step.tensor(name, s), 0, 1);
+      const Tensor rows = reshape(all, {all.size(0), all.numel() / all.size(0)});
+      EXPECT_EQ(now.to_vector(), select_rows(rows, last).to_vector()) << name;
+    }
   }
 }
 

@@ -37,6 +37,14 @@ kernels::Attention kernel_args(const Tensor& q, const Tensor& v, const Attention
 
 // A mask reaches as far as its strides say.
 void check_mask(const AttentionArgs& a) {
+  const auto& m = a.mask;
+  if (m.stride_sequence < 0 || m.stride_head < 0 || m.stride_row < 0) {
+    fail("[attention] a mask with strides {}, {} and {}: expected none below 0", m.stride_sequence, m.stride_head,
+         m.stride_row);
+  }
+  if (m.add && !m.add.contiguous()) {
+    fail("[attention] a mask of shape {} whose rows lie apart: expected one after the other", m.add.shape().str());
+  }
   int64_t reach = 0;
   for (int64_t s = 0; s < a.q_spans.count(); ++s) {
     const int64_t n_q = a.q_spans.length(s), n_k = a.k_spans.length(s);

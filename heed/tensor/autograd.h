@@ -64,7 +64,8 @@ struct Node : Pooled {
   int n_inputs = 0;
   Backward* backward = nullptr;
   bool queued = false;
-  bool used = false;  // its backward has run
+  Node* dead_after = nullptr;  // the next one to be deleted
+  bool used = false;           // its backward has run
 
   ~Node() { delete backward; }
 };

@@ -53,6 +53,22 @@ TEST(Autograd, ClearedAfterAShareOfALargerGradient) {
   EXPECT_EQ(x.node()->grad_offset, 0);  // within its own memory
 }
 
+// Losses that are added up for an epoch: a history that is longer than a stack is deep.
+TEST(Autograd, ALongHistoryIsReleasedWithoutAStack) {
+  constexpr int kTerms = 100000;
+  const Tensor x = Tensor::from({2}, {1}).set_requires_grad();
+  const int64_t before = pool_stats().bytes_used;
+  for (const bool backward : {false, true}) {
+    Tensor total = x;
+    for (int i = 1; i < kTerms; ++i) total = total + x;
+    EXPECT_EQ(total.item(), 2.0f * kTerms);
+    if (backward) total.backward();
+  }
+  expect_values(x.grad(), {kTerms});
+  Tensor(x).clear_grad();
+  EXPECT_EQ(pool_stats().bytes_used, before);
+}
+
 TEST(Autograd, SlicesWriteIntoTheirParent) {
   const Inputs in{random_leaf({3, 9}, 3)};
   const auto triple = [](const Tensor& x, int64_t a, int64_t b, int64_t c) {

@@ -7,8 +7,8 @@
 
 namespace heed {
 
-Tensor with_class_row(const Tensor& x_in, const Tensor& first, const Tensor& positions, const Spans& spans) {
-  const Tensor x = contiguous(x_in);
+Tensor with_class_row(const Tensor& x_in, const Tensor& first, const Tensor& positions_in, const Spans& spans) {
+  const Tensor x = contiguous(x_in), positions = positions_in ? contiguous(positions_in) : Tensor();
   const int64_t C = x.cols(), B = spans.count(), n = spans.longest();
   check_rows("with_class_row", "patches", x, spans.tokens() - B);
   check_shape("with_class_row", "class row", first, {C});

@@ -98,6 +98,8 @@ TEST(Messages, Tokens) {
   EXPECT_MESSAGE(rotary(zeros({2, 8}), 4, table, two), "[rotary] the table turns 4 features: a head has 2");
   EXPECT_MESSAGE(rotary(zeros({2, 8}), 2, table, two), "[rotary] a sequence of 2: the table has 1 positions");
   EXPECT_MESSAGE(rotary(zeros({3, 8}), 2, table, two), "[rotary] input has shape (3,8): expected 2 rows");
+  EXPECT_MESSAGE(rotary(zeros({2, 8}), 2, {zeros({2, 2}), zeros({2, 1}), false}, two),
+                 "[rotary] table of sines has shape (2,1): expected (2,2)");
   EXPECT_MESSAGE(scale_heads(zeros({2, 4}), std::vector<float>(3)),
                  "[scale_heads] 3 gains for 4 features: expected a divisor");
   EXPECT_MESSAGE(mean_of_spans(zeros({3, 2}), two), "[mean_of_spans] input has shape (3,2): expected 2 rows");
@@ -139,6 +141,14 @@ TEST(Messages, Attention) {
   args.key_lengths = {};
   EXPECT_MESSAGE(attention_weights(x, x, args, {.head = 2, .rows = 2}),
                  "[attention_weights] rows 0 to 2 of sequence 0, head 2: out of range");
+  args.mask.add = zeros({2, 2});
+  args.mask.stride_row = -2;
+  EXPECT_MESSAGE(attention(x, x, x, args), "[attention] a mask with strides 0, 0 and -2: expected none below 0");
+  args.mask.stride_row = 2;
+  args.mask.add = columns(zeros({2, 3}), 0, 2);
+  EXPECT_MESSAGE(attention(x, x, x, args),
+                 "[attention] a mask of shape (2,2) whose rows lie apart: expected one after the other");
+  args.mask.add = {};
   args.k_spans = Spans::dense(2, 1);
   EXPECT_MESSAGE(attention(x, x, x, args), "[attention] 1 sequences of queries, 2 of keys");
 }

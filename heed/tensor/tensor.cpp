@@ -33,8 +33,20 @@ void retain(Node* node) noexcept {
   if (node) node->owners.fetch_add(1, std::memory_order_relaxed);
 }
 
+// Deleting a node releases those that it came from. They wait in a list until it is done, so that a history of any length
+// needs no stack.
 void release(Node* node) noexcept {
-  if (node && node->owners.fetch_sub(1, std::memory_order_acq_rel) == 1) delete node;
+  thread_local Node* dead = nullptr;
+  thread_local bool deleting = false;
+  if (!node || node->owners.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+  node->dead_after = std::exchange(dead, node);
+  if (std::exchange(deleting, true)) return;
+  while (dead) {
+    Node* next = dead;
+    dead = next->dead_after;
+    delete next;
+  }
+  deleting = false;
 }
 
 }  // namespace detail

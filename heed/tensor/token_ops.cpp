@@ -14,13 +14,14 @@ uint64_t* bits(const Tensor& mask) { return reinterpret_cast<uint64_t*>(mask.dat
 
 }  // namespace
 
-Tensor embedding(const Tensor& table, std::span<const int32_t> ids, const EmbeddingArgs& args) {
-  check_rank("embedding", "table", table, 2);
+Tensor embedding(const Tensor& table_in, std::span<const int32_t> ids, const EmbeddingArgs& args) {
+  check_rank("embedding", "table", table_in, 2);
+  const Tensor table = table_in.stored() ? table_in : contiguous(table_in);
   const int64_t T = static_cast<int64_t>(ids.size()), V = table.size(0), C = table.size(1);
   for (const int32_t id : ids) {
     if (id < 0 || id >= V) fail("[embedding] id {}: expected 0 to {}", id, V - 1);
   }
-  const Tensor& positions = args.positions;
+  const Tensor positions = args.positions ? contiguous(args.positions) : Tensor();
   if (positions) {
     check_columns("embedding", "positions", positions, C);
     if (T > 0 && !args.position_of_row) fail("[embedding] a table of positions without the position of each row");
@@ -83,8 +84,10 @@ Tensor residual(const Tensor& x_in, const Tensor& f_in, const Spans& spans, cons
   return y;
 }
 
-Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& table, const Spans& spans) {
+Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& given, const Spans& spans) {
   check_rows("rotary", "input", x, spans.tokens());
+  check_shape("rotary", "table of sines", given.sin, given.cos.shape());
+  const RotaryTable table{contiguous(given.cos), contiguous(given.sin), given.interleaved};
   const int64_t T = x.rows(), turned = 2 * table.cos.cols();
   if (heads <= 0 || x.cols() % heads != 0) fail("[rotary] {} features by {} heads: not divisible", x.cols(), heads);
   const int64_t D = x.cols() / heads;

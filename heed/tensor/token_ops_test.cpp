@@ -37,6 +37,21 @@ TEST(Embedding, RowsScaledPlusPositions) {
                 {35, 46, 15, 26});
 }
 
+// Columns of a wider table, whose rows lie apart.
+TEST(Embedding, ColumnSlices) {
+  const std::vector<int32_t> ids{2, 0, 2, 1};
+  const std::vector<uint32_t> at{0, 1, 0, 2};
+  const Inputs in{random_leaf({3, 7}, 1), random_leaf({5, 6}, 2)};
+  expect_gradients(in, [&](const Inputs& x) {
+    return embedding(columns(x[0], 2, 6), ids, {2.5f, columns(x[1], 1, 5), at.data()}) *
+           embedding(columns(x[0], 0, 4), ids);
+  });
+  expect_values(
+      embedding(columns(Tensor::from({1, 2, 3, 4, 5, 6}, {2, 3}), 1, 3), std::vector<int32_t>{1, 0},
+                {10, columns(Tensor::from({7, 8, 9, 0, 1, 2}, {2, 3}), 0, 2), std::vector<uint32_t>{1, 0}.data()}),
+      {50, 61, 27, 38});
+}
+
 TEST(Dropout, GradientsFollowTheMask) {
   const Spans spans = ragged({2, 4});
   const Inputs in{random_leaf({6, 5}, 4), random_leaf({6, 5}, 5)};
@@ -115,6 +130,17 @@ TEST(ClassRow, Gradients) {
   const Tensor y = with_class_row(Tensor::from({1, 2}, {2, 1}), Tensor::from({9}, {1}), Tensor::from({10, 20}, {2, 1}),
                                   Spans::dense(2, 2));
   expect_values(y, {19, 21, 19, 22});
+}
+
+TEST(ClassRow, ColumnSlices) {
+  const Spans spans = Spans::dense(2, 4);
+  const Inputs in{random_leaf({6, 8}, 10), random_leaf({7}, 11), random_leaf({7, 9}, 12)};
+  expect_gradients(in, [&](const Inputs& x) {
+    return with_class_row(columns(x[0], 1, 6), columns(x[1], 2, 7), columns(x[2], 3, 8), spans);
+  });
+  const Tensor positions = columns(Tensor::from({10, 0, 20, 0}, {2, 2}), 0, 1);
+  expect_values(with_class_row(Tensor::from({1, 2}, {2, 1}), Tensor::from({9}, {1}), positions, Spans::dense(2, 2)),
+                {19, 21, 19, 22});
 }
 
 TEST(Heads, GainsScaleTheirColumns) {

@@ -18,9 +18,11 @@ Optimizer::Optimizer(const nn::Parameters& parameters, const OptimizerConfig& co
     : parameters_(parameters), config_(config) {
   const int64_t n = parameters.arena_size();
   if (n == 0) fail("[optimizer] nothing to train");
+  if (!parameters.gradients()) fail("[optimizer] the parameters are frozen: expected gradients");
   check_optimizer(config);
   int64_t begin = 0;
   for (const nn::Parameter& p : parameters.list()) {
+    if (p.tensor.stored()) fail("[optimizer] '{}' stays in its file: expected numbers in memory", p.name);
     const bool decays = !config.decay_matrices_only || p.tensor.shape().rank() >= 2;
     const double decay = decays ? config.weight_decay : 0;
     const int64_t end = begin + p.tensor.numel();

@@ -328,5 +328,22 @@ TEST(Optimizing, RefusesWhatMakesNoSense) {
             "[optimizer] Adam with a weight decay of 0.1: expected AdamW");
 }
 
+// They have no place in the arena, which a step would write beyond.
+TEST(Optimizing, RefusesWhatHasNoMemoryOfItsOwn) {
+  const std::vector<float> file(6);
+  nn::Parameters stored;
+  stored.declare("bias", {3}, nn::Init::ones());
+  stored.declare("table", {2, 3}, nn::Init::ones()).set_stored({.data = file.data(), .ld = 3});
+  stored.allocate_for_loading();
+  EXPECT_EQ(testing::message_of([&] { Optimizer(stored, {}); }),
+            "[optimizer] 'table' stays in its file: expected numbers in memory");
+  nn::Parameters frozen;
+  frozen.declare("w", {2}, nn::Init::ones());
+  frozen.freeze();
+  frozen.allocate(1);
+  EXPECT_EQ(testing::message_of([&] { Optimizer(frozen, {}); }),
+            "[optimizer] the parameters are frozen: expected gradients");
+}
+
 }  // namespace
 }  // namespace heed::train
