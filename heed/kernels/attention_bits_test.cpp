@@ -126,25 +126,58 @@ TEST(Attention, WhatIsNotFiniteStaysWhereItIsSeen) {
   }
 }
 
-// What decoding with a cache relies on: the last row alone, with the keys so far, equals the row of the full run.
-TEST(Attention, ARowAloneEqualsTheRowOfTheFullRun) {
-  Case c({300}, {300}, {4, 2, 24, 32}, 41);
-  c.a.causal = true;
-  c.set_slopes();
+// What decoding with a cache relies on: the last rows alone, with the keys so far, equal those of the full run, also where
+// keys and values lie in another order.
+void expect_rows_alone_as_in_the_full_run(const Case& c, std::initializer_list<int64_t> lengths) {
   const Outputs full = run(c, Which::kFast);
+  const int64_t n = c.Tk();
+  Floats k(c.k.size()), v(c.v.size());
+  std::vector<int32_t> k_rows;
+  for (int64_t i = 0; i < n; ++i) {
+    const int64_t to = (i * 7 + 3) % n;  // n is no multiple of 7
+    k_rows.push_back(static_cast<int32_t>(to));
+    std::copy_n(c.k.begin() + i * c.k_ld, c.k_ld, k.begin() + to * c.k_ld);
+    std::copy_n(c.v.begin() + i * c.v_ld, c.v_ld, v.begin() + to * c.v_ld);
+  }
   for (int64_t rows : {1, 3, 20}) {
-    for (int64_t last : {20, 63, 64, 65, 128, 129, 257, 300}) {
+    for (int64_t last : lengths) {
       const int32_t q_offsets[] = {0, static_cast<int32_t>(rows)}, k_offsets[] = {0, static_cast<int32_t>(last)};
       Attention a = c.a;
       a.q_offsets = q_offsets;
       a.k_offsets = k_offsets;
-      Floats out(static_cast<size_t>(rows * c.out_ld()));
-      attention(
-          a,
-          {{c.q.data() + (last - rows) * c.q_ld, c.q_ld}, c.heads_k(), c.heads_v(), out.data(), c.out_ld(), nullptr});
-      EXPECT_TRUE(same_bits(out, rows_of(full.out, c.out_ld(), last - rows, rows))) << rows << " rows to " << last;
+      const Heads q{c.q.data() + (last - rows) * c.q_ld, c.q_ld};
+      const Floats expected = rows_of(full.out, c.out_ld(), last - rows, rows);
+      Floats out(expected.size());
+      attention(a, {q, c.heads_k(), c.heads_v(), out.data(), c.out_ld(), nullptr});
+      EXPECT_TRUE(same_bits(out, expected)) << rows << " rows to " << last;
+      a.k_rows = k_rows.data();
+      attention(a, {q, {k.data(), c.k_ld}, {v.data(), c.v_ld}, out.data(), c.out_ld(), nullptr});
+      EXPECT_TRUE(same_bits(out, expected)) << rows << " scattered rows to " << last;
     }
   }
+}
+
+TEST(Attention, ARowAloneEqualsTheRowOfTheFullRun) {
+  for (const std::vector<int64_t>& sizes :
+       std::vector<std::vector<int64_t>>{{4, 2, 24, 32}, {2, 2, 64, 64}, {1, 1, 3, 5}, {2, 1, 17, 80}}) {
+    for (const bool slopes : {false, true}) {
+      Case c({300}, {300}, sizes, 41);
+      c.a.causal = true;
+      if (slopes) c.set_slopes();
+      expect_rows_alone_as_in_the_full_run(c, {20, 63, 64, 65, 128, 129, 257, 300});
+    }
+  }
+  Case panels({2200}, {2200}, {1, 1, 16, 16}, 42);
+  panels.a.causal = true;
+  expect_rows_alone_as_in_the_full_run(panels, {2047, 2048, 2049, 2200});
+  // Scores and values at the ends of what floats can hold.
+  Case far({200}, {200}, {1, 1, 16, 16}, 43);
+  far.a.causal = true;
+  for (float& x : far.q) x *= 1e19f;
+  for (float& x : far.k) x *= 1e19f;
+  expect_rows_alone_as_in_the_full_run(far, {20, 128, 200});
+  far.v[50 * static_cast<size_t>(far.v_ld)] = kInf;
+  expect_rows_alone_as_in_the_full_run(far, {50, 51, 200});
 }
 
 }  // namespace

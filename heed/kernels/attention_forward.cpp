@@ -2,6 +2,7 @@
 #define HWY_TARGET_INCLUDE "heed/kernels/attention_forward.cpp"
 #include <hwy/foreach_target.h>
 
+#include "heed/kernels/attention_one-inl.h"
 #include "heed/kernels/attention_plan.h"
 #include "heed/kernels/attention_softmax-inl.h"
 
@@ -152,6 +153,7 @@ void forward_span(const Attention& a, const AttentionForward& f, const Span& spa
       fill_line(h, room.line);
       h.line = room.line;
     }
+    if (span.last - span.first == 1 && attend_one(h, f, span.first, room.q_turned, room.out)) continue;
     const int64_t seen = keys_of(h, {span.first, span.last - span.first, 0});
     Sofar sofar[kSpanBlocks];
     for (int64_t key = 0; key == 0 || key < seen; key += kPanel) {

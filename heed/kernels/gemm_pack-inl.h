@@ -14,6 +14,7 @@
 #include "heed/base/half.h"
 #include "heed/kernels/gemm.h"
 #include "heed/kernels/gemm_micro-inl.h"
+#include "heed/kernels/turn-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
@@ -46,18 +47,6 @@ HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const T* const* r
   }
 }
 #else
-// The quad (four numbers) of rows row, row + 4, row + 8, ... one after the other in one register. Rows is an array of
-// pointers, or what gives a pointer for each row.
-template <class D, class Rows>
-HWY_INLINE hn::Vec<D> load_quads(D d, const Rows& rows, int row, int64_t k) {
-  if constexpr (hn::MaxLanes(D()) == 4) {
-    return hn::LoadU(d, reinterpret_cast<const hn::TFromD<D>*>(rows[row] + k));
-  } else {
-    const hn::Half<D> half;
-    constexpr int kHalf = static_cast<int>(hn::MaxLanes(hn::Half<D>()));
-    return hn::Combine(d, load_quads(half, rows, row + kHalf, k), load_quads(half, rows, row, k));
-  }
-}
 template <class Rows>
 HWY_INLINE Native load_quads_f32(const Rows& rows, int row, int64_t k) {
   using T = std::remove_cvref_t<decltype(rows[0][0])>;
@@ -66,20 +55,6 @@ HWY_INLINE Native load_quads_f32(const Rows& rows, int row, int64_t k) {
   } else {
     return promote<T>(load_quads(hn::Rebind<uint16_t, Tag>(), rows, row, k));
   }
-}
-
-// v[i] holds the quads of rows i, i + 4, ...; then word i of every row.
-HWY_INLINE void turn_quads(Native (&v)[4]) {
-  const Tag d;
-  const hn::RepartitionToWide<Tag> pairs;
-  const auto low01 = hn::BitCast(pairs, hn::InterleaveLower(d, v[0], v[1]));
-  const auto low23 = hn::BitCast(pairs, hn::InterleaveLower(d, v[2], v[3]));
-  const auto high01 = hn::BitCast(pairs, hn::InterleaveUpper(d, v[0], v[1]));
-  const auto high23 = hn::BitCast(pairs, hn::InterleaveUpper(d, v[2], v[3]));
-  v[0] = hn::BitCast(d, hn::InterleaveLower(pairs, low01, low23));
-  v[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
-  v[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
-  v[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
 }
 
 // Steps k, k + 1, ... of kNative rows, turned: to[i] holds step k + i of every row. Eight of bf16: pairs are turned as one
@@ -209,8 +184,8 @@ HWY_INLINE Native pair<NativeBf16Step>(Native first, Native second) {
   alignas(64) static constexpr uint16_t kInTurn[32] = {0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
                                                        8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
   const Native both = pairs_of<NativeBf16Step>(first, second);
-  return Native{_mm512_castsi512_ps(
-      _mm512_permutexvar_epi16(_mm512_load_si512(kInTurn), _mm512_castps_si512(both.raw)))};
+  return Native{
+      _mm512_castsi512_ps(_mm512_permutexvar_epi16(_mm512_load_si512(kInTurn), _mm512_castps_si512(both.raw)))};
 }
 #endif
 
