@@ -162,9 +162,11 @@ inline void clear_diagonal(const Head& h, const Block& b, const Tile& t, const S
   along_diagonal(h, b, t, g, [&](int64_t at, int64_t dead) HWY_ATTR { store_n(zero(), tile + at, dead); });
 }
 
-// A score with what a bias or mask adds. At most the largest float before it, so that +inf and -inf never meet; in this
-// order of the two, NaN stays.
-HWY_INLINE F16 biased(F16 score, F16 bias) { return min(set(kLargest), score) + bias; }
+// A score with what a bias or mask adds. At most the largest float before it, so that +inf and -inf never meet; NaN stays.
+HWY_INLINE F16 biased(F16 score, F16 bias) {
+  const auto most = hn::Set(Tag(), kLargest);
+  return each(score, [=](Native s) HWY_ATTR { return hn::IfThenElse(hn::Gt(s, most), most, s); }) + bias;
+}
 
 inline void add_line(const Head& h, const Block& b, const Tile& t, const Segment& g, float* scores) {
   for (int64_t r = g.begin; r < g.end; ++r) {
