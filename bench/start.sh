@@ -1,8 +1,17 @@
 #!/usr/bin/env bash
 # bench/start.sh [PROGRAM [MODEL...]]: milliseconds from the start of heed to the end of a short answer, best and median of 40; also
-# to the first token of a language model, to the first translation of a translator. Fails where the best is over its limit.
+# to the first token of a language model, to the first translation of a translator. Without a MODEL that is a translator of three
+# steps: what it says does not matter here, its size does. Fails where the best is over its limit.
 set -euo pipefail
 program=${1:-heed}
+models=("${@:2}")
+if [[ ${#models[@]} == 0 ]]; then
+  folder=$(mktemp -d)
+  trap 'rm -rf "$folder"' EXIT
+  text=$(dirname "$0")/../README.md
+  "$program" train translate --src "$text" --tgt "$text" --preset tiny --max-steps 3 --out "$folder/model" --quiet
+  models=("$folder/model")
+fi
 
 measure() { # limit in ms, arguments of heed
   local limit=$1 begin
@@ -17,7 +26,7 @@ measure() { # limit in ms, arguments of heed
 }
 
 measure 50 show attention
-for model in "${@:2}"; do
+for model in "${models[@]}"; do
   if [[ -f $model/source.spm ]]; then
     measure 150 translate "$model" --quiet
   else

@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "heed/base/error.h"
 #include "heed/cli/arguments.h"
@@ -37,9 +37,8 @@ train::BleuConfig bleu_config(const Options& o) {
 }
 train::ChrfConfig chrf_config(const Options& o) { return {.lowercase = o.lowercase}; }
 
-Evaluated evaluate(const std::string& model, const Options& o, const std::vector<std::string>& source,
+Evaluated evaluate(const tasks::Translator& translator, const Options& o, const std::vector<std::string>& source,
                    const std::vector<std::string>& reference) {
-  const tasks::Translator translator = tasks::Translator::open(model);
   tasks::TranslateConfig config;
   config.stream.search.beam = o.beam;
   config.stream.search.length_penalty = o.length_penalty;
@@ -99,29 +98,25 @@ std::string paired_text(const char* name, const nlohmann::json& p) {
                      value < 0.05 ? ": a real difference" : ": may be chance");
 }
 
-// Translations must not take the place of what they are measured with.
-void check_save(const Options& o) {
-  for (const std::string& path : {o.src, o.ref}) {
-    std::error_code ignored;
-    if (std::filesystem::equivalent(path, o.save, ignored)) fail("[eval] --save '{}' is a file that is read", o.save);
-  }
-}
-
 void run(const Options& o, const Common& common) {
-  check_save(o);
+  std::optional<TextOutput> save;
+  if (!o.save.empty()) save.emplace(o.save, std::vector{o.src, o.ref});
   const std::vector<std::string> source = read_lines(o.src), reference = read_lines(o.ref);
   check_equal_lines("[eval]", {o.src, source.size()}, {o.ref, reference.size()});
   if (source.empty()) fail_file("[eval] '{}' has no lines", o.src);
-  const Evaluated first = evaluate(o.model, o, source, reference);
+  // Both are opened before either translates: an hour of work is not lost to a name.
+  const tasks::Translator translator = tasks::Translator::open(o.model);
+  std::optional<tasks::Translator> other;
+  if (!o.compare.empty()) other.emplace(tasks::Translator::open(o.compare));
+  const Evaluated first = evaluate(translator, o, source, reference);
   nlohmann::json j = to_json(first, o.model, o);
   std::string text = to_text(first, o);
-  if (!o.save.empty()) {
-    TextOutput out(o.save);
-    for (const std::string& line : first.lines) out.write(line + "\n");
-    out.finish();
+  if (save) {
+    for (const std::string& line : first.lines) save->write(line + "\n");
+    save->finish();
   }
-  if (!o.compare.empty()) {
-    const Evaluated second = evaluate(o.compare, o, source, reference);
+  if (other) {
+    const Evaluated second = evaluate(*other, o, source, reference);
     j["compare"] = to_json(second, o.compare, o);
     j["compare"]["paired_bleu"] = paired(first.bleu_counts, second.bleu_counts, [&](std::span<const int64_t> sum) {
       return train::bleu_of_counts(sum, bleu_config(o)).score;

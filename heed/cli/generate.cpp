@@ -235,7 +235,7 @@ void run(const Options& o, const Common& common) {
   std::optional<tasks::Chat> chat;
   if (o.chat) chat.emplace(generator, chat_template(tasks::tokenizer_folder(folder), common), o.system).prepare(config);
   Prompts prompts(o, config, chat ? &*chat : nullptr, vocabulary);
-  TextOutput out(o.output, o.input);
+  TextOutput out(o.output, {o.input});
   const bool streams = (o.has_prompt || o.one_by_one()) && o.samples == 1 && o.beam == 1 && o.logprobs == 0 && !o.ids &&
                        !common.json && o.output.empty();
   if (o.interactive) message(common, "each line is a prompt; an empty one ends");
@@ -248,6 +248,8 @@ void run(const Options& o, const Common& common) {
     }
     if (chat) chat->answered(g.texts[0].text);
     if (common.json) return out.write(dumped(to_json(g, o, generator.tokenizer.get())) + "\n");
+    // Texts may hold line breaks: those of two prompts are told apart as those of one are.
+    if (!streams && !o.ids && !o.one_by_one() && g.number > 0) out.write("---\n");
     out.write(streams ? "\n" : to_text(g, o, generator.tokenizer.get()));
   };
   const tasks::OnText on_text = [&](int64_t, int64_t, std::string_view text) {
@@ -284,7 +286,7 @@ void add_settings(CLI::App* app, Options& o) {
   add_texts(app, "--ban", o.ban, "ids that are never said", "ID");
   add_texts(app, "--bias", o.bias, "added to the logit of an id", "ID=X");
   add_texts(app, "--stop", o.stop, "the text ends before any of these", "S");
-  add_whole(app, "--samples", o.samples, {1, 4096}, "texts of each prompt, a line of --- between them");
+  add_whole(app, "--samples", o.samples, {1, 4096}, "texts of each prompt; a line of --- stands between texts");
   add_whole(app, "--beam", o.beam, {1, 256}, "search for the likeliest text instead of drawing");
   add_whole(app, "--logprobs", o.logprobs, {0, 1024}, "log-probabilities of each token and the N likeliest beside it");
 }

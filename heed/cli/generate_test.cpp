@@ -74,6 +74,7 @@ TEST_F(GenerateProgram, APromptStreamsItsTextAndLinesComeInOrder) {
   EXPECT_EQ(all[1]["prompt_tokens"], 5);
   EXPECT_EQ(all[2]["prompt_tokens"], 1);  // an empty one has the model's start
   EXPECT_EQ(generated("hello\n", {"--temperature", "0", "--max-tokens", "20"}), one);
+  EXPECT_EQ(generated("hello\nhello\n", {"--temperature", "0", "--max-tokens", "20"}), one + "---\n" + one);
   EXPECT_EQ(generated("hello\n\nnot reached\n", {"--interactive", "--temperature", "0", "--max-tokens", "20"}), one);
   const std::string out = (folder_ / "out.txt").string();
   EXPECT_EQ(generated("", {"--prompt", "hello", "--temperature", "0", "--max-tokens", "20", "--output", out}), "");
@@ -227,7 +228,7 @@ TEST_F(GenerateProgram, NothingToScoreHasNoPerplexity) {
   EXPECT_TRUE(json::parse(outcome.out)["perplexity"].is_null()) << outcome.out;
   EXPECT_TRUE(run({"score", model_, "--whole", "--input", empty}).out.ends_with("\t-\n"));
   const std::string text = file("text", "a\n");
-  expect_wrong({"score", model_, "--input", text, "--output", text}, 2, "is the file that is read");
+  expect_wrong({"score", model_, "--input", text, "--output", text}, 2, "is a file that is read");
   EXPECT_EQ(read_all(text), "a\n");
 }
 

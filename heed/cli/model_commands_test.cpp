@@ -41,7 +41,7 @@ TEST_F(ModelProgram, EvalMeasuresWhatItSaves) {
   // metrics_test.cpp holds the library to sacrebleu's numbers.
   EXPECT_EQ(found["bleu"].get<double>(), train::corpus_bleu(lines, references, {}).score);
   EXPECT_EQ(found["chrf"].get<double>(), train::corpus_chrf(lines, references, {}));
-  EXPECT_EQ(found["bleu_signature"], "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:" HEED_VERSION);
+  EXPECT_EQ(found["bleu_signature"], "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heed-" HEED_VERSION);
   const std::string text = answer("", {"eval", model_, "--src", source_, "--ref", target_, "--beam", "1"});
   EXPECT_NE(text.find(train::corpus_bleu(lines, references, {}).text()), std::string::npos) << text;
   const json lower = json_of({"eval", model_, "--src", source_, "--ref", target_, "--beam", "1", "--lowercase",

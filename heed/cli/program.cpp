@@ -108,8 +108,9 @@ std::string overview(const CLI::App& app) {
 }
 
 void add_everywhere(CLI::App& app, Common& common) {
-  add_whole(&app, "--threads", common.threads, {1, 1024},
-            "threads to use; without it, as many as this process may use");
+  add_whole(
+      &app, "--threads", common.threads, {1, 1024},
+      "threads to use; without it, as many as this process may use (SentencePiece learns its pieces on 4, always)");
   add_whole(&app, "--seed", common.seed, {0, INT64_MAX}, "seed of everything random");
   app.add_flag("--quiet", common.quiet, "no messages")->disable_flag_override();
   app.add_flag("--verbose", common.verbose, "more messages")->disable_flag_override();

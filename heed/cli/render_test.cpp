@@ -27,6 +27,9 @@ TEST(Terminal, KoreanTakesTwoColumns) {
   EXPECT_EQ(display_width("고양이"), 6);
   EXPECT_EQ(display_width("░█"), 2);
   EXPECT_EQ(display_width("e\u0301"), 1);
+  EXPECT_EQ(display_width("\u1100\u1161\u11a8"), 2);  // one syllable of three letters
+  EXPECT_EQ(display_width("😀かＡ"), 6);
+  EXPECT_EQ(display_width("ก\u0e34"), 1);       // a vowel above its consonant
   EXPECT_EQ(display_width("\xff\xea\xb3"), 2);  // broken bytes still take room
   EXPECT_EQ(pad_left("쥐", 4), "  쥐");
   EXPECT_EQ(pad_right("쥐", 4), "쥐  ");

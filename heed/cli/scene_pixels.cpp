@@ -6,7 +6,7 @@
 #include "heed/cli/font_outlines.h"
 #include "heed/cli/hangul.h"
 #include "heed/cli/scene.h"
-#include "heed/cli/terminal.h"
+#include "heed/text/unicode.h"
 
 namespace heed::cli {
 namespace {
@@ -98,11 +98,7 @@ double advance_of(char32_t c, int64_t columns) {
 
 template <class F>
 void for_each_character(const std::string& text, F f) {
-  for (size_t at = 0; at < text.size();) {
-    const size_t begin = at;
-    const char32_t c = next_code_point(text, at);
-    f(c, display_width(std::string_view(text).substr(begin, at - begin)));
-  }
+  for (const char32_t c : text::to_code_points(text)) f(c, text::columns(c));
 }
 
 // The contours of a glyph, curves cut into short lines; font units with y upwards.

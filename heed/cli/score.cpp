@@ -100,7 +100,7 @@ nlohmann::json to_json(const tasks::Score& s) {
 
 void run_pairs(const Options& o, const Common& common) {
   const Pairs pairs = read_pairs(o);
-  TextOutput out(o.output, o.input);
+  TextOutput out(o.output, {o.input, o.src, o.tgt});
   for (const tasks::Score& s : scores_of(o, pairs)) {
     out.write(common.json ? to_json(s).dump() + "\n"
                           : fmt::format("{:.6f}\t{:.6f}\n", s.log_probability, s.by_token()));
@@ -114,7 +114,7 @@ std::string perplexity_text(const tasks::Score& s) {
 
 void run_texts(const Options& o, const Common& common) {
   const Texts texts = read_texts(o);
-  TextOutput out(o.output, o.input);
+  TextOutput out(o.output, {o.input});
   const std::vector<tasks::Score> scores = scores_of(o, texts);
   tell_adapter(o.folder(), common);
   size_t at = 0;

@@ -22,9 +22,10 @@ std::string on_background(const Style& style, Colour background, std::string_vie
 std::string in_colour(const Style& style, Colour colour, std::string_view text);
 std::string bold(const Style& style, std::string_view text);
 
-// The next character of UTF-8 text, moving `at` on; a broken byte counts as one character.
-char32_t next_code_point(std::string_view text, size_t& at);
-// Columns on a terminal: Hangul, kana, Chinese characters and emoji take two, combining marks none.
+// Of the terminal at a file descriptor; 0 where there is none.
+int64_t terminal_columns(int descriptor);
+
+// Columns on a terminal, as text::columns() counts them.
 int64_t display_width(std::string_view text);
 std::string pad_left(std::string_view text, int64_t width);
 std::string pad_right(std::string_view text, int64_t width);

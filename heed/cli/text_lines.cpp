@@ -36,9 +36,11 @@ std::string TextLines::not_text() const {
                      first_not_utf8_);
 }
 
-TextOutput::TextOutput(const std::string& path, const std::string& input) {
-  std::error_code ignored;
-  if (std::filesystem::equivalent(path, input, ignored)) fail("[output] '{}' is the file that is read", path);
+TextOutput::TextOutput(const std::string& path, const std::vector<std::string>& inputs) {
+  for (const std::string& input : inputs) {
+    std::error_code ignored;
+    if (std::filesystem::equivalent(path, input, ignored)) fail("[output] '{}' is a file that is read", path);
+  }
   if (!path.empty() && path != "-") file_ = std::make_unique<AtomicFile>(path);
 }
 

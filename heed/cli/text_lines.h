@@ -31,8 +31,8 @@ class TextLines {
 // Standard output line by line, or a file that appears whole.
 class TextOutput {
  public:
-  // `input` is what is read meanwhile: it is not to be replaced.
-  explicit TextOutput(const std::string& path, const std::string& input = "");
+  // `inputs` are what is read: they are not to be replaced.
+  explicit TextOutput(const std::string& path, const std::vector<std::string>& inputs);
   void write(std::string_view text);
   void finish();
 

@@ -5,6 +5,7 @@
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
+#include <algorithm>
 #include <filesystem>
 #include <map>
 #include <nlohmann/json.hpp>
@@ -85,6 +86,18 @@ void refuse_flags_of_others(const Options& o, train::TrainConfig& config) {
   }
 }
 
+// A model that is gone on from has its own. Said in the words of the default, it would pass the config's check unseen.
+void refuse_beside_from(const Options& o, const train::TrainConfig& config) {
+  if (config.model.from.empty()) return;
+  for (const std::string key : {"model.arch", "text.tokenizer"}) {
+    const auto typed = o.flags.find(key);
+    if ((typed != o.flags.end() && !typed->second.empty()) ||
+        std::any_of(o.set.begin(), o.set.end(), [&](const std::string& set) { return set.starts_with(key + "="); })) {
+      fail("[config] {} is said, and '{}' of model.from has its own", key, config.model.from);
+    }
+  }
+}
+
 // The config that lies in a model goes on there, wherever the folder is by now.
 void stay_in_own_folder(const std::filesystem::path& file, train::TrainConfig& config) {
   if (file.filename() == "train.toml" && std::filesystem::exists(file.parent_path() / "training"))
@@ -107,7 +120,20 @@ train::TrainConfig config_of(const Options& o, const Common& common) {
   }
   if (common.seed_given) config.train.seed = common.seed;
   for (const std::string& assignment : o.set) train::set_config(config, assignment);
+  refuse_beside_from(o, config);
   return config;
+}
+
+// Without a validation there is no best one.
+nlohmann::json to_json(const train::RunResult& result, const train::TrainConfig& config) {
+  const train::RunState& s = result.state;
+  nlohmann::json j{{"steps", s.step},    {"epochs", s.epoch},        {"seconds", s.seconds},
+                   {"tokens", s.tokens}, {"best_step", s.best_step}, {"best", nullptr},
+                   {"metric", nullptr},  {"model", config.save.out}, {"stopped", result.ended == train::Ended::kAsked}};
+  if (s.best_step < 0) return j;
+  j["best"] = s.best_by_loss() ? s.best_loss : s.best;
+  j["metric"] = s.best_by_loss() ? "loss" : config.valid.metric;
+  return j;
 }
 
 void run(const Options& o, const Common& common) {
@@ -129,18 +155,7 @@ void run(const Options& o, const Common& common) {
                                     why, is_the_best ? fmt::format(", the best at step {}", s.best_step) : "",
                                     config.save.out));
   }
-  if (common.json) {
-    print(nlohmann::json{{"steps", s.step},
-                         {"epochs", s.epoch},
-                         {"seconds", s.seconds},
-                         {"tokens", s.tokens},
-                         {"best_step", s.best_step},
-                         {"best", s.best},
-                         {"model", config.save.out},
-                         {"stopped", result.ended == train::Ended::kAsked}}
-              .dump() +
-          "\n");
-  }
+  if (common.json) print(to_json(result, config).dump() + "\n");
   // Not done: whatever should follow a finished run must not.
   if (result.ended == train::Ended::kAsked) {
     throw Failure(fmt::format("[train] stopped and saved after step {}; --resume goes on", s.step));

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,9 +28,8 @@ std::string indented(const std::string& text) {
 
 // A line that wraps could not be written over.
 std::string cut_to_terminal(const std::string& line) {
-  winsize size{};
-  if (::ioctl(2, TIOCGWINSZ, &size) != 0 || size.ws_col < 2) return line;
-  return line.substr(0, std::min<size_t>(line.size(), size.ws_col - 1));
+  const int64_t columns = terminal_columns(2);
+  return columns < 2 ? line : line.substr(0, static_cast<size_t>(columns - 1));
 }
 
 }  // namespace
@@ -71,10 +69,9 @@ void TrainProgress::end_line() {
 void TrainProgress::on_step(const train::StepReport& r) {
   if (common_.quiet || !due(terminal_ ? 0.2 : 10)) return;
   const std::string left = r.seconds_left >= 0 ? "  " + duration_text(r.seconds_left) + " left" : "";
-  const std::string line =
-      fmt::format("epoch {} {:2.0f}%  step {}  loss {:.3f}  ppl {:.2f}  lr {:.2e}  {:.0f} tok/s{}", r.epoch + 1,
-                  100.0 * static_cast<double>(r.batch) / static_cast<double>(r.batches), r.step, r.loss, r.perplexity,
-                  r.learning_rate, r.tokens_per_second, left);
+  const std::string line = fmt::format("epoch {} {:2.0f}%  step {}  loss {:.3f}  ppl {:.2f}  lr {:.2e}  {:.0f} tok/s{}",
+                                       r.epoch, 100.0 * static_cast<double>(r.batch) / static_cast<double>(r.batches),
+                                       r.step, r.loss, r.perplexity, r.learning_rate, r.tokens_per_second, left);
   terminal_ ? live(line) : plain(line);
 }
 

@@ -302,6 +302,17 @@ TEST_P(Training, WhatIsNoTextForATerminalIsEscaped) {
   EXPECT_EQ(err().find('\x1b'), std::string::npos);
 }
 
+TEST_P(Training, TheBestIsAFigureThatIsNamed) {
+  std::vector<std::string> words = command("model", {"--max-steps", "20", "--json"});
+  const json found = json::parse(run(words).out);
+  EXPECT_EQ(found["metric"], "loss");
+  EXPECT_EQ(found["steps"], 20);
+  double best = 1e9;
+  std::istringstream log(read_all(path("model/metrics.jsonl")));
+  for (std::string line; std::getline(log, line);) best = std::min(best, json::parse(line).value("valid_loss", best));
+  EXPECT_EQ(found["best"].get<double>(), best);
+}
+
 TEST_P(Training, NoughtIsASeedAndAWarmUp) {
   std::vector<std::string> words = command("model", {"--max-steps", "1", "--seed", "0"});
   *(std::find(words.begin(), words.end(), "--warmup") + 1) = "0";

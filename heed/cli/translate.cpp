@@ -16,7 +16,7 @@ namespace {
 struct Options {
   std::string model, input, output, prefix, long_lines = "split";
   int64_t beam = 5, nbest = 1, max_length = 0, top_k = 0, samples = 1, batch_tokens = 8192, window = 1024,
-          max_source = 512;
+          max_source = 0;
   double length_penalty = 1, temperature = 1, top_p = 1;
   bool score = false, alignment = false, ids = false, sample = false;
 };
@@ -107,7 +107,7 @@ void run(const Options& o, const Common& common) {
             : tasks::Translator::open(o.model);
   const models::ModelConfig& model = translator.model.config;
   const std::vector<int32_t> prefix_ids = o.ids ? prefix_of(o.prefix, model.vocabulary) : std::vector<int32_t>{};
-  TextOutput out(o.output, o.input);
+  TextOutput out(o.output, {o.input});
   int64_t cut = 0, without_number = 0;
   const auto next = [&](tasks::SourceLine& line, bool wait) {
     const decode::Input input = lines.next(line.text, wait);
@@ -157,7 +157,8 @@ void add_translate(CLI::App& parent, const Common& common) {
   add_text(app, "--prefix", o->prefix, "what every translation starts with");
   add_flag(app, "--ids", o->ids, "lines of token ids in and out, without the prefix; no tokenizer is needed");
   add_choice(app, "--long", o->long_lines, {"split", "refuse"}, "lines over --max-source tokens: split without it");
-  add_whole(app, "--max-source", o->max_source, {2, 1 << 20}, "tokens of a line; 512 without it");
+  add_whole(app, "--max-source", o->max_source, {2, 1 << 20},
+            "tokens of a line; without it as many as the model was trained with");
   add_whole(app, "--batch-tokens", o->batch_tokens, {1, 1 << 24}, "that are worked on together");
   add_whole(app, "--window", o->window, {1, 1 << 20}, "lines read ahead");
   on_run(app, [app, o, &common] {
@@ -165,6 +166,8 @@ void add_translate(CLI::App& parent, const Common& common) {
     if (!given(app, "--beam")) o->beam = std::max(o->beam, o->nbest);
     if (o->nbest > o->beam && !o->sample)
       fail("[translate] --nbest {} of a beam of {}: expected at most as many", o->nbest, o->beam);
+    if (o->prefix.find_first_of("\n\r") != std::string::npos)
+      fail("[translate] --prefix holds a line break: a translation is one line");
     run(*o, common);
   });
 }

@@ -177,6 +177,7 @@ TEST_F(TranslateProgram, MoreIsSaidWhenItIsAskedFor) {
     EXPECT_EQ(line["translations"][0]["text"], wide[i]);
   }
   EXPECT_NE(translated(text, {"--alignment"}).find(" ||| "), std::string::npos);
+  expect_wrong(text, {"translate", model_, "--prefix", "a\nb"}, 2, "--prefix holds a line break");
   const std::vector<std::string> led = lines_of(translated(text, {"--prefix", "고양이"}));
   for (const std::string& line : led) EXPECT_TRUE(line.starts_with("고양이")) << line;
 }
@@ -232,8 +233,11 @@ TEST_F(TranslateProgram, AnyTextIsTranslated) {
       "\0 "
       "inside\n\u200b\nمرحبا\n",
       92);
-  for (const std::vector<std::string>& how :
-       {std::vector<std::string>{}, {"--json"}, {"--sample", "--seed", "3", "--max-length", "9"}}) {
+  std::vector<std::vector<std::string>> ways = {{}, {"--json"}};
+  for (int seed = 0; seed < 20; ++seed) {  // any piece, bytes too
+    ways.push_back({"--sample", "--seed", std::to_string(seed), "--temperature", "50", "--max-length", "40"});
+  }
+  for (const std::vector<std::string>& how : ways) {
     const std::string out = translated(text, how);
     EXPECT_EQ(std::count(out.begin(), out.end(), '\n'), std::count(text.begin(), text.end(), '\n'));
     EXPECT_TRUE(text::valid_utf8(out));
@@ -253,7 +257,7 @@ TEST_F(TranslateProgram, AFileAppearsWholeOrNotAtAll) {
   }
   const std::string packed = file("in.gz", data::gzip("the cat saw the bird\nthe dog\n"));
   EXPECT_EQ(answer("", {"translate", model_, "--input", packed, "--quiet"}), whole);
-  expect_wrong("", {"translate", model_, "--input", in, "--output", in}, 2, "is the file that is read");
+  expect_wrong("", {"translate", model_, "--input", in, "--output", in}, 2, "is a file that is read");
   EXPECT_EQ(read_all(in), "the cat saw the bird\nthe dog\n");
 }
 

@@ -252,6 +252,15 @@ TEST_F(WrongInput, RequestsToModels) {
   expect_wrong("", {"translate", model_, "--input", folder_.string()}, 1, "it is a folder");
   expect_wrong("a\n", {"translate", model_, "--output", "none/out.txt"}, 1, "none");
   expect_wrong("", {"eval", model_, "--src", en_}, 2, "--ref");
+  // Before anything is translated: the first model's translations are not saved where the second is none.
+  const std::string saved = (folder_ / "saved.txt").string(), nowhere = (folder_ / "none/saved.txt").string();
+  expect_wrong("", {"eval", model_, "--src", en_, "--ref", ko_, "--compare", "none", "--save", saved}, 1, "'none'");
+  EXPECT_FALSE(fs::exists(saved));
+  expect_wrong("", {"eval", "none", "--src", en_, "--ref", ko_, "--save", nowhere}, 1, nowhere);
+  for (const std::string& read : {en_, ko_}) {
+    expect_wrong("", {"eval", model_, "--src", en_, "--ref", ko_, "--save", read}, 2, "is a file that is read");
+    expect_wrong("", {"score", model_, "--src", en_, "--tgt", ko_, "--output", read}, 2, "is a file that is read");
+  }
   expect_wrong("", {"eval", model_, "--src", en_, "--ref", file("two.txt", "a\nb\n")}, 1, "has 300 lines, ");
   expect_wrong("", {"eval", model_, "--src", file("e", ""), "--ref", file("f", "")}, 1, "has no lines");
   expect_wrong("", {"eval", model_, "--src", en_, "--ref", ko_, "--tokenize", "13b"}, 2, "did you mean '13a'?");

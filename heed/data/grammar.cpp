@@ -9,6 +9,7 @@
 #include "heed/base/error.h"
 #include "heed/data/english.h"
 #include "heed/data/grammar_sample.h"
+#include "heed/text/unicode.h"
 
 namespace heed::data {
 namespace {
@@ -98,12 +99,6 @@ constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kShortFo
     {"she'll", "she will"},
 }};
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-  }
-}
-
 }  // namespace
 
 std::vector<SentencePair> grammar_sentences(GrammarPart part, int64_t count, uint64_t seed) {
@@ -146,7 +141,7 @@ std::vector<UnknownWord> unknown_words(std::string_view english) {
 std::string grammar_input(std::string_view typed) {
   std::string text;
   for (const char c : typed) text += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  replace_all(text, "’", "'");
+  text::replace_all(text, "’", "'");
   std::string clean;
   for (const char c : text) clean += std::string_view(".,!?;:\"\t\r\n").find(c) == std::string_view::npos ? c : ' ';
   std::istringstream stream{clean};

@@ -49,11 +49,12 @@ class StoreWriter {
   bool add(const PairInWork& pair, StoreReport& report) {
     for (size_t side = 0; side < 2; ++side) {
       if (pair.ids[side].size() == 1) {  // eos alone
+        if (config_.bad_lines == BadLines::kRefuse) fail_file("[store] {} has no token", pair.places[side]);
         count_bad_line(report.no_tokens, pair.places[side]);
         return false;
       }
       if (static_cast<int64_t>(pair.ids[side].size()) > config_.max_length) {
-        if (config_.too_long == BadLines::kRefuse) {
+        if (config_.bad_lines == BadLines::kRefuse) {
           fail_file("[store] {} has {} tokens with the end mark, expected at most {}", pair.places[side],
                     pair.ids[side].size(), config_.max_length);
         }

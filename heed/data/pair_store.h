@@ -15,7 +15,7 @@ namespace heed::data {
 
 struct StoreConfig {
   int64_t max_length = 256;  // tokens of a side, with eos; a longer pair is left out (or refused, as bad lines are)
-  BadLines too_long = BadLines::kSkip;
+  BadLines bad_lines = BadLines::kSkip;
   // Each pair is stored so often: as the tokenizers cut it, then with merges passed over at random (split_dropout.h).
   int64_t variants = 1;
   double split_dropout = 0;

@@ -79,7 +79,7 @@ TEST_F(StoreTest, LongPairsAreLeftOutOrRefused) {
   const PairStore store = PairStore::open(path());
   ASSERT_EQ(store.size(), 2);
   EXPECT_EQ(text_of(store.target(1)), "uu");
-  config.too_long = BadLines::kRefuse;
+  config.bad_lines = BadLines::kRefuse;
   EXPECT_EQ(message_of([&] { build("a\na b c\n", "x\ny\n", config); }),
             "[store] " + folder_.file("s") + ":2 has 4 tokens with the end mark, expected at most 3");
   EXPECT_EQ(PairStore::open(path()).size(), 2) << "the old file must stay";
@@ -89,6 +89,8 @@ TEST_F(StoreTest, ALineWithoutTokensIsLeftOutAndNamed) {
   const StoreReport report = build("a\n- -\n\n", "x\ny\nz\n");
   EXPECT_EQ(describe(report.no_tokens, "without a token"), "1 without a token (" + folder_.file("s") + ":2)");
   EXPECT_EQ(PairStore::open(path()).size(), 1);
+  EXPECT_EQ(message_of([&] { build("a\n- -\n", "x\ny\n", {.bad_lines = BadLines::kRefuse}); }),
+            "[store] " + folder_.file("s") + ":2 has no token");
 }
 
 // More pairs than a chunk holds, on any number of threads: the same bytes in the order of the corpus.

@@ -24,20 +24,17 @@ struct Sentences {
 
 }  // namespace
 
-DecodeIds decode_ids(const models::ModelConfig& config, int64_t known_ids) {
-  DecodeIds ids{config.tokens.start, config.tokens.eos, {}};
+DecodeIds decode_ids(const models::ModelConfig& config, const std::vector<int32_t>& never) {
+  DecodeIds ids{config.tokens.start, config.tokens.eos, never};
   for (const int32_t id : {config.tokens.unk, config.tokens.pad}) {
     if (id >= 0) ids.never.push_back(id);
-  }
-  for (int64_t id = known_ids; known_ids > 0 && id < config.vocabulary; ++id) {
-    ids.never.push_back(static_cast<int32_t>(id));
   }
   return ids;
 }
 
 void translate_stream(const models::EncoderDecoder& model, const StreamConfig& config,
                       const std::function<Input(Request&, bool)>& next, const std::function<void(Answer)>& give) {
-  Sentences sentences{{model, config.search, decode_ids(model.config, config.known_ids)}, config.search.beam};
+  Sentences sentences{{model, config.search, decode_ids(model.config, config.never)}, config.search.beam};
   OrderedStream<Sentences, Request, Answer>(sentences, {config.batch_tokens, config.window}, next, give).run();
 }
 

@@ -10,9 +10,9 @@ namespace heed::decode {
 
 struct StreamConfig {
   SearchConfig search;
-  int64_t batch_tokens = 8192;  // source tokens times hypotheses that run together, about
-  int64_t window = 1024;        // sentences read ahead, of which the longest run first
-  int64_t known_ids = 0;        // a tokenizer's: ids from this on are never said; 0: all of the model's are
+  int64_t batch_tokens = 8192;      // source tokens times hypotheses that run together, about
+  int64_t window = 1024;            // sentences read ahead, of which the longest run first
+  std::vector<int32_t> never = {};  // ids that are not said, beside unk and pad
 };
 
 // next(request, wait): the next one, numbered 0, 1, 2, ...; kNotYet only where it may not wait. An empty source is
@@ -24,6 +24,6 @@ void translate_stream(const models::EncoderDecoder& model, const StreamConfig& c
 std::vector<Answer> translate_all(const models::EncoderDecoder& model, const StreamConfig& config,
                                   std::vector<Request> requests);
 
-DecodeIds decode_ids(const models::ModelConfig& config, int64_t known_ids = 0);
+DecodeIds decode_ids(const models::ModelConfig& config, const std::vector<int32_t>& never = {});
 
 }  // namespace heed::decode

@@ -220,10 +220,10 @@ TEST(Translation, ForbiddenTokensAreNeverSaid) {
   }
 }
 
-TEST(Translation, IdsThatTheTokenizerLacksAreNeverSaid) {
+TEST(Translation, IdsThatAreForbiddenInAStreamAreNeverSaid) {
   const models::EncoderDecoder model = small_model();
-  const StreamConfig config{.search = {.beam = 1, .sample = true, .sampling = {.temperature = 5}},
-                            .known_ids = kVocabulary - 40};
+  StreamConfig config{.search = {.beam = 1, .sample = true, .sampling = {.temperature = 5}}};
+  for (int32_t id = kVocabulary - 40; id < kVocabulary; ++id) config.never.push_back(id);
   for (const Answer& answer : translate_all(model, config, sentences(30))) {
     for (const int32_t id : answer.best.at(0).ids) EXPECT_LT(id, kVocabulary - 40);
   }

@@ -126,6 +126,9 @@ void ModelConfig::check() const {
     fail("[model] images of {} in patches of {} and {} classes: expected them of an encoder alone", image_size,
          patch_size, classes);
   }
+  if (trained_length < 0 || trained_length == 1 || trained_length > (int64_t{1} << 28))
+    fail("[model] trained with lines of {} tokens: expected 0 (not known), or 2 to {}", trained_length,
+         int64_t{1} << 28);
   if (image_size == 0) return;
   if (image_size < 0 || patch_size <= 0 || image_size > (1 << 15) || image_size % patch_size != 0) {
     fail("[model] images of {} in patches of {}: expected a divisor", image_size, patch_size);

@@ -33,6 +33,7 @@ struct ModelConfig {
   int64_t classes = 0;
   TokenIds tokens;
   AlignmentHead alignment;
+  int64_t trained_length = 0;  // tokens of the longest line that a translator was trained with, eos too; 0: not known
 
   const nn::StackConfig& main_stack() const { return family == Family::kEncoder ? encoder : decoder; }
   void check() const;

@@ -184,6 +184,7 @@ void model_fields(Visit v, Model& m) {
     t.ids("more_ends", m.tokens.more_ends);
   });
   v.group("alignment", [&](auto&& a) { a("layer", m.alignment.layer), a("head", m.alignment.head); });
+  v.group_unless(m.trained_length == 0, "trained", [&](auto&& t) { t("length", m.trained_length); });
 }
 
 }  // namespace

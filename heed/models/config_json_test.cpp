@@ -43,6 +43,12 @@ TEST(ConfigJson, BothKindsAreReadBack) {
   const ParsedConfig own = parse_config(heed_own().dump(), "x");
   EXPECT_EQ(own.type, "heed");
   EXPECT_TRUE(own.config.encoder.gated);
+  // How long the lines of a training were is written where it is known, and may be missing.
+  for (json config : {marian(), heed_own()}) {
+    EXPECT_EQ(parse_config(config.dump(), "x").config.trained_length, 0);
+    config[json::json_pointer(config["model_type"] == "heed" ? "/trained/length" : "/heed/trained_length")] = 24;
+    EXPECT_EQ(parse_config(config.dump(), "x").config.trained_length, 24);
+  }
   for (const std::string& name : preset_names()) {
     const json j = heed_json(preset(name));
     EXPECT_EQ(heed_json(from_heed_json(j, "x")), j) << name;
@@ -102,6 +108,8 @@ TEST(ConfigJson, AWrongMarianConfigIsRefusedByKey) {
   expect_refused(good, {{"/heed", {{"alignment_layer", 2}}}},
                  "head 0 of decoder layer 2, but there are 2 layers of 2 heads");
   expect_refused(good, {{"/heed", {{"alignment_layer", 0}, {"alignment_head", -1}}}}, "head -1 of decoder layer 0");
+  for (const int64_t length : {int64_t{-1}, int64_t{1}, int64_t{1} << 40})
+    expect_refused(good, {{"/heed", {{"trained_length", length}}}}, "expected 0 (not known), or 2 to");
 }
 
 TEST(ConfigJson, AWrongConfigOfHeedsOwnIsRefusedByKey) {

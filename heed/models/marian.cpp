@@ -33,41 +33,47 @@ bool fits(const ModelConfig& c) {
          e.dropout.activation == d.dropout.activation && c.tokens.more_ends.empty();
 }
 
+// What Marian's config has no key for.
+json own_keys(const ModelConfig& c) {
+  json own = {
+      {"unk_token_id", c.tokens.unk}, {"alignment_layer", c.alignment.layer}, {"alignment_head", c.alignment.head}};
+  if (c.trained_length > 0) own["trained_length"] = c.trained_length;
+  return own;
+}
+
 json config(const ModelConfig& c) {
   const nn::StackConfig &e = c.encoder, &d = c.decoder;
-  return {
-      {"model_type", "marian"},
-      {"architectures", {"MarianMTModel"}},
-      {"is_encoder_decoder", true},
-      {"vocab_size", c.source_vocabulary},
-      {"decoder_vocab_size", c.vocabulary},
-      {"share_encoder_decoder_embeddings", c.share_source},
-      {"tie_word_embeddings", true},
-      {"scale_embedding", c.scale_embedding},
-      {"static_position_embeddings", true},
-      {"normalize_before", false},
-      {"normalize_embedding", false},
-      {"add_final_layer_norm", false},
-      {"d_model", d.d_model},
-      {"encoder_layers", e.layers},
-      {"decoder_layers", d.layers},
-      {"encoder_attention_heads", e.heads},
-      {"decoder_attention_heads", d.heads},
-      {"encoder_ffn_dim", e.d_ff},
-      {"decoder_ffn_dim", d.d_ff},
-      {"activation_function", activation_name(d.activation)},
-      {"max_position_embeddings", d.positions.max_length},
-      {"dropout", d.dropout.residual},
-      {"attention_dropout", d.dropout.attention},
-      {"activation_dropout", d.dropout.activation},
-      {"decoder_start_token_id", c.tokens.start},
-      {"eos_token_id", c.tokens.eos},
-      {"forced_eos_token_id", c.tokens.eos},
-      {"pad_token_id", c.tokens.pad},
-      {"bos_token_id", nullptr},
-      {"dtype", "float32"},
-      {"heed",
-       {{"unk_token_id", c.tokens.unk}, {"alignment_layer", c.alignment.layer}, {"alignment_head", c.alignment.head}}}};
+  return {{"model_type", "marian"},
+          {"architectures", {"MarianMTModel"}},
+          {"is_encoder_decoder", true},
+          {"vocab_size", c.source_vocabulary},
+          {"decoder_vocab_size", c.vocabulary},
+          {"share_encoder_decoder_embeddings", c.share_source},
+          {"tie_word_embeddings", true},
+          {"scale_embedding", c.scale_embedding},
+          {"static_position_embeddings", true},
+          {"normalize_before", false},
+          {"normalize_embedding", false},
+          {"add_final_layer_norm", false},
+          {"d_model", d.d_model},
+          {"encoder_layers", e.layers},
+          {"decoder_layers", d.layers},
+          {"encoder_attention_heads", e.heads},
+          {"decoder_attention_heads", d.heads},
+          {"encoder_ffn_dim", e.d_ff},
+          {"decoder_ffn_dim", d.d_ff},
+          {"activation_function", activation_name(d.activation)},
+          {"max_position_embeddings", d.positions.max_length},
+          {"dropout", d.dropout.residual},
+          {"attention_dropout", d.dropout.attention},
+          {"activation_dropout", d.dropout.activation},
+          {"decoder_start_token_id", c.tokens.start},
+          {"eos_token_id", c.tokens.eos},
+          {"forced_eos_token_id", c.tokens.eos},
+          {"pad_token_id", c.tokens.pad},
+          {"bos_token_id", nullptr},
+          {"dtype", "float32"},
+          {"heed", own_keys(c)}};
 }
 
 json generation(const ModelConfig& c) {
@@ -115,6 +121,7 @@ ModelConfig read(const Foreign& f) {
     const Foreign h{*own, f.where};
     if (own->contains("unk_token_id")) c.tokens.unk = h.id("unk_token_id");
     c.alignment = {h.whole("alignment_layer", -1), h.whole("alignment_head", 0)};
+    c.trained_length = h.whole("trained_length", 0);
   }
   return c;
 }

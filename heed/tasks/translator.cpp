@@ -59,12 +59,30 @@ int64_t word_count(const std::vector<int32_t>& ids, const text::Tokenizer& token
   return ids.empty() ? 0 : words_of(ids, tokenizer).back() + 1;
 }
 
+// What would break the line of a translation in two, and ids that no piece has.
+std::vector<int32_t> unsayable(const text::Tokenizer& tokenizer, int64_t vocabulary) {
+  std::vector<int32_t> ids;
+  for (int32_t id = 0; id < vocabulary; ++id) {
+    if (id >= tokenizer.size() || tokenizer.bytes(id).find_first_of("\n\r") != std::string::npos) ids.push_back(id);
+  }
+  return ids;
+}
+
+// A model knows lines as long as those that it was trained with; what others were trained with is not written anywhere.
+int64_t usual_limit(const models::ModelConfig& config) {
+  constexpr int64_t kNotKnown = 512;
+  return config.trained_length > 0 ? config.trained_length : kNotKnown;
+}
+
 class TextStream {
  public:
   TextStream(const TranslatorView& translator, const TranslateConfig& config,
              const std::function<decode::Input(SourceLine&, bool)>& next, const std::function<void(Translated)>& give)
       : t_(translator), config_(config), next_(next), give_(give), eos_(translator.model.config.tokens.eos) {
-    if (t_.tokenizers.target) config_.stream.known_ids = t_.tokenizers.target->size();
+    if (t_.tokenizers.target) {
+      config_.stream.never = unsayable(*t_.tokenizers.target, translator.model.config.vocabulary);
+    }
+    if (config_.max_source == 0) config_.max_source = usual_limit(translator.model.config);
     config_.max_source = std::min(config_.max_source, decode::longest_sequence(t_.model.config.encoder));
     if (config_.max_source < 2) {
       fail_file("[translate] the model has positions for {} tokens of a line: expected at least 2, a word and the end",

@@ -32,8 +32,9 @@ enum class LongLines { kSplit, kRefuse };
 struct TranslateConfig {
   decode::StreamConfig stream;
   int64_t samples = 1;  // drawn of each line, where the search samples
-  // Tokens of a line with eos, fewer where the model's table of positions ends; a longer one is cut or refused.
-  int64_t max_source = 512;
+  // Tokens of a line with eos, fewer where the model's table of positions ends; a longer one is cut or refused. 0: as many
+  // as it was trained with, 512 where that is not known.
+  int64_t max_source = 0;
   LongLines long_lines = LongLines::kSplit;
   bool alignment = false;
 };

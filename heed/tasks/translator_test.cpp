@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "heed/base/error.h"
+#include "heed/decode/test_pointing.h"
 #include "heed/tasks/score.h"
 #include "heed/text/tokenizer_files.h"
 #include "heed/text/train_tokenizer.h"
@@ -111,6 +112,26 @@ TEST(WordAlignment, WordsOfBytesAreToldByBlanks) {
   EXPECT_EQ(word_alignment(weights, source, *bytes(), target, *bytes()), (std::vector<WordPair>{{1, 0}, {0, 1}}));
 }
 
+// The words of a sentence in another order, by a model that points at the letter that was said before.
+TEST(WordAlignment, WordsOfATranslationBelongToThoseOfItsLine) {
+  models::EncoderDecoder model = decode::pointing_model(259, {1, 0});
+  model.config.alignment = {1, 0};
+  const text::TokenizerPair tokenizers{bytes(), bytes(), true};
+  TranslateConfig config;
+  config.alignment = true;
+  bool asked = false;
+  const auto next = [&](SourceLine& line, bool) {
+    if (std::exchange(asked, true)) return decode::Input::kEnd;
+    line.text = "abcde fghij klmno", line.prefix = "klmno abcde fghij";
+    return decode::Input::kReady;
+  };
+  std::vector<TranslatedLine> found;
+  translate_text({model, tokenizers}, config, next, [&](const Translated& t) { found = t.best; });
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_TRUE(found[0].text.starts_with("klmno abcde fghij")) << found[0].text;
+  EXPECT_EQ(found[0].alignment, (std::vector<WordPair>{{2, 0}, {0, 1}, {1, 2}}));
+}
+
 models::EncoderDecoder small_model(int64_t vocabulary, nn::PositionKind positions) {
   models::ModelConfig config;
   config.encoder.layers = 1;
@@ -141,6 +162,42 @@ TEST(Translate, IdsThatNoPieceHasAreNotSaid) {
   TranslateConfig config;
   config.stream.search = {.beam = 1, .sample = true};
   EXPECT_EQ(translate({model, tokenizers}, Texts(20, "a b"), config).size(), 20u);
+}
+
+TEST(Translate, ATranslationIsOneLine) {
+  TranslateConfig config;
+  config.stream.search = {.beam = 1, .max_length = 400, .sample = true};
+  config.stream.search.sampling.temperature = 100;  // any byte, as likely as any other
+  size_t said = 0;
+  for (const auto& tokenizer : {bytes(), trained({"the cat saw", "a dog"})}) {
+    for (uint64_t seed = 0; seed < 20; ++seed) {
+      config.stream.search.sampling.seed = seed;
+      const models::EncoderDecoder fits = small_model(tokenizer->size(), nn::PositionKind::kSinusoidal);
+      for (const std::string& line : translate({fits, {tokenizer, tokenizer, true}}, {"a b", "c"}, config)) {
+        said += line.size();
+        EXPECT_EQ(line.find_first_of("\n\r"), std::string::npos);
+      }
+    }
+  }
+  EXPECT_GT(said, 4000u);
+}
+
+// Of 24 tokens each, while 512 are read at once where nothing is known.
+TEST(Translate, LinesAreSplitWhereTrainingEnded) {
+  models::EncoderDecoder model = small_model(259, nn::PositionKind::kSinusoidal);
+  const text::TokenizerPair tokenizers{bytes(), bytes(), true};
+  const std::string line = repeated("고양이 ", 30);
+  TranslateConfig refuse;
+  refuse.long_lines = LongLines::kRefuse;
+  EXPECT_EQ(translate({model, tokenizers}, {line}, refuse).size(), 1u);
+  model.config.trained_length = 24;
+  EXPECT_THROW(translate({model, tokenizers}, {line}, refuse), FileError);
+  const std::string split = translate({model, tokenizers}, {line})[0];
+  TranslateConfig told;
+  told.max_source = 24;
+  EXPECT_EQ(split, translate({model, tokenizers}, {line}, told)[0]);
+  told.max_source = 512;
+  EXPECT_NE(split, translate({model, tokenizers}, {line}, told)[0]);
 }
 
 TEST(Translate, WithoutNumbersThereIsALineAllTheSame) {

@@ -203,6 +203,23 @@ std::string_view trim_end(std::string_view text) {
 
 bool is_blank(std::string_view text) { return trim_start(text).empty(); }
 
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+int columns(char32_t c) {
+  const auto code = static_cast<UChar32>(c);
+  constexpr uint32_t kJoin = U_GC_MN_MASK | U_GC_ME_MASK | U_GC_CF_MASK;
+  const auto syllable = static_cast<UHangulSyllableType>(u_getIntPropertyValue(code, UCHAR_HANGUL_SYLLABLE_TYPE));
+  constexpr char32_t kSoftHyphen = 0xad;
+  if (syllable == U_HST_VOWEL_JAMO || syllable == U_HST_TRAILING_JAMO) return 0;
+  if ((U_GET_GC_MASK(code) & kJoin) != 0 && c != kSoftHyphen) return 0;
+  const int width = u_getIntPropertyValue(code, UCHAR_EAST_ASIAN_WIDTH);
+  return width == U_EA_WIDE || width == U_EA_FULLWIDTH ? 2 : 1;
+}
+
 bool is_punctuation(char32_t c) { return (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_P_MASK) != 0; }
 bool is_symbol(char32_t c) { return (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_S_MASK) != 0; }
 bool is_number(char32_t c) { return (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_N_MASK) != 0; }

@@ -30,6 +30,11 @@ std::vector<std::string_view> split_blanks(std::string_view text);
 std::string_view trim_start(std::string_view text);
 std::string_view trim_end(std::string_view text);
 
+void replace_all(std::string& text, std::string_view from, std::string_view to);
+
+// Of a terminal: Hangul, kana, Chinese characters and emoji take two, marks that join the character before none.
+int columns(char32_t c);
+
 // General categories P, S and N.
 bool is_punctuation(char32_t c);
 bool is_symbol(char32_t c);

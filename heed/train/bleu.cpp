@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <string_view>
-#include <unordered_map>
 
 #include "heed/text/unicode.h"
 #include "heed/train/ngrams.h"
@@ -21,21 +20,6 @@ std::string tokenized(std::string_view line, const BleuConfig& config) {
   return bleu_tokenized(text::trim_end(lower), config.tokens);
 }
 
-// One number for every different word of the two lines.
-class Numbers {
- public:
-  std::vector<uint32_t> of(std::string_view line) {
-    std::vector<uint32_t> out;
-    for (const std::string_view word : text::split_blanks(line)) {
-      out.push_back(numbers_.emplace(word, static_cast<uint32_t>(numbers_.size())).first->second);
-    }
-    return out;
-  }
-
- private:
-  std::unordered_map<std::string_view, uint32_t> numbers_;
-};
-
 }  // namespace
 
 SentenceCounts bleu_counts(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
@@ -46,8 +30,9 @@ SentenceCounts bleu_counts(const std::vector<std::string>& hypotheses, const std
   counts.values.reserve(kWidth * hypotheses.size());
   for (size_t i = 0; i < hypotheses.size(); ++i) {
     const std::string hypothesis = tokenized(hypotheses[i], config), reference = tokenized(references[i], config);
-    Numbers numbers;
-    const std::vector<uint32_t> ours = numbers.of(hypothesis), theirs = numbers.of(reference);
+    WordNumbers numbers;
+    const std::vector<uint32_t> ours = numbers.of(text::split_blanks(hypothesis)),
+                                theirs = numbers.of(text::split_blanks(reference));
     const std::vector<NgramCount> ngrams = count_ngrams(ours, theirs, kOrders);
     counts.values.push_back(static_cast<int64_t>(ours.size()));
     counts.values.push_back(static_cast<int64_t>(theirs.size()));
@@ -97,7 +82,7 @@ std::string Bleu::text() const {
 }
 
 std::string bleu_signature(const BleuConfig& config, const std::string& version) {
-  return fmt::format("nrefs:1|case:{}|eff:{}|tok:{}|smooth:exp|version:{}", config.lowercase ? "lc" : "mixed",
+  return fmt::format("nrefs:1|case:{}|eff:{}|tok:{}|smooth:exp|version:heed-{}", config.lowercase ? "lc" : "mixed",
                      config.effective_order ? "yes" : "no", name_of(config.tokens), version);
 }
 

@@ -34,7 +34,7 @@ Bleu bleu_of_counts(std::span<const int64_t> sum, const BleuConfig& config = {})
 Bleu corpus_bleu(const std::vector<std::string>& hypotheses, const std::vector<std::string>& references,
                  const BleuConfig& config = {});
 
-// What must be the same for two scores to be compared: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:VERSION".
+// What must be the same for two scores to be compared: "nrefs:1|case:mixed|eff:no|tok:13a|smooth:exp|version:heed-VERSION".
 std::string bleu_signature(const BleuConfig& config, const std::string& version);
 
 }  // namespace heed::train

@@ -11,12 +11,6 @@
 namespace heed::train {
 namespace {
 
-void replace_all(std::string& line, std::string_view from, std::string_view to) {
-  for (size_t at = 0; (at = line.find(from, at)) != std::string::npos; at += to.size()) {
-    line.replace(at, from.size(), to);
-  }
-}
-
 bool is_digit(char32_t c) { return c >= '0' && c <= '9'; }
 bool is_stop(char32_t c) { return c == '.' || c == ','; }
 // ASCII punctuation but for the stops, the dash and the apostrophe; the blank counts too, as mteval has it.
@@ -91,13 +85,13 @@ std::string western(std::string line) {
 
 std::string tokenized_13a(std::string_view text) {
   std::string line(text);
-  replace_all(line, "<skipped>", "");
-  replace_all(line, "-\n", "");
-  replace_all(line, "\n", " ");
-  replace_all(line, "&quot;", "\"");
-  replace_all(line, "&amp;", "&");
-  replace_all(line, "&lt;", "<");
-  replace_all(line, "&gt;", ">");
+  text::replace_all(line, "<skipped>", "");
+  text::replace_all(line, "-\n", "");
+  text::replace_all(line, "\n", " ");
+  text::replace_all(line, "&quot;", "\"");
+  text::replace_all(line, "&amp;", "&");
+  text::replace_all(line, "&lt;", "<");
+  text::replace_all(line, "&gt;", ">");
   return western(" " + line + " ");
 }
 

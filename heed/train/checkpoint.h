@@ -25,7 +25,10 @@ struct RunState {
   // What patience compares with: without a validation that only a limit brought, so that a run with more steps goes on as
   // if it had always had them.
   double best_due = std::numeric_limits<double>::lowest(), lowest_loss = std::numeric_limits<double>::max();
-  std::string written_by;  // as this_writer() says; "" where a file does not tell
+  std::string written_by;                                   // as this_writer() says; "" where a file does not tell
+  bool best_by_loss() const { return best == -best_loss; }  // losses are compared as their negatives: more is better
+  // The epoch of the last step, counted from 1; 0 before the first.
+  int64_t epoch_of_step() const { return epoch + (batch > 0); }
   bool operator==(const RunState&) const = default;
 };
 // The version, and what of the CPU changes bits: f32 has the same ones on every kind, native bf16 products have not.
@@ -39,7 +42,8 @@ struct RunArrays {
   float* average = nullptr;  // null: none is kept
 };
 
-// Regular ones come at fixed steps and may be averaged; one that a stop left behind only serves to go on.
+// Regular ones come at fixed steps and may be averaged; one that a stop left behind, or that was saved between two that
+// are far apart, only serves to go on.
 enum class CheckpointKind { kRegular, kStopped };
 struct CheckpointFile {
   int64_t step;

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <string_view>
-#include <unordered_map>
 
 #include "heed/text/unicode.h"
 #include "heed/train/ngrams.h"
@@ -51,15 +50,8 @@ void append_counts(std::vector<int64_t>& values, const std::vector<NgramCount>& 
 
 void append_word_counts(std::vector<int64_t>& values, std::string_view hypothesis, std::string_view reference,
                         int64_t orders) {
-  std::unordered_map<std::string_view, uint32_t> numbers;
-  const auto numbered = [&](std::string_view line) {
-    std::vector<uint32_t> out;
-    for (const std::string_view word : words_of(line)) {
-      out.push_back(numbers.emplace(word, static_cast<uint32_t>(numbers.size())).first->second);
-    }
-    return out;
-  };
-  const std::vector<uint32_t> ours = numbered(hypothesis), theirs = numbered(reference);
+  WordNumbers numbers;
+  const std::vector<uint32_t> ours = numbers.of(words_of(hypothesis)), theirs = numbers.of(words_of(reference));
   append_counts(values, count_ngrams(ours, theirs, orders));
 }
 
@@ -106,7 +98,7 @@ std::string chrf_name(const ChrfConfig& config) {
 }
 
 std::string chrf_signature(const ChrfConfig& config, const std::string& version) {
-  return fmt::format("nrefs:1|case:{}|eff:yes|nc:{}|nw:{}|space:no|version:{}", config.lowercase ? "lc" : "mixed",
+  return fmt::format("nrefs:1|case:{}|eff:yes|nc:{}|nw:{}|space:no|version:heed-{}", config.lowercase ? "lc" : "mixed",
                      config.character_order, config.word_order, version);
 }
 

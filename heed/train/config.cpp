@@ -67,7 +67,7 @@ std::vector<ConfigField> train_fields(TrainConfig::Run& t, const std::string& ta
 std::vector<ConfigField> save_fields(TrainConfig::Save& s) {
   return {
       {"save.out", &s.out, "MODEL, the directory to write"},
-      {"save.save_every", &s.every, "steps between checkpoints; 0: with every validation"},
+      {"save.save_every", &s.every, "steps between checkpoints; 0: with every validation, and after 1000 steps"},
       {"save.keep", &s.keep, "checkpoints kept", {}, 1, 100000},
       {"save.tensorboard", &s.tensorboard, "also write TensorBoard event files"},
   };

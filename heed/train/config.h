@@ -78,7 +78,7 @@ struct TrainConfig {
     int64_t seed = 1;
   } train;
   struct Valid {
-    int64_t every = 0;            // steps; 0: once an epoch
+    int64_t every = 0;            // steps; 0: once an epoch, of large data every 5000 steps too
     std::string metric = "bleu";  // picks the best checkpoint: bleu, chrf or loss
     int64_t patience = 0;         // validations without a better one before it stops; 0: never
     int64_t beam = 1, samples = 3, max_sentences = 2000;
@@ -89,7 +89,7 @@ struct TrainConfig {
   } valid;
   struct Save {
     std::string out;
-    int64_t every = 0, keep = 2;  // steps; 0: with every validation
+    int64_t every = 0, keep = 2;  // steps; 0: with every validation, and 1000 steps after the last one
     bool tensorboard = false;
   } save;
 };

@@ -31,7 +31,7 @@ TEST(Metrics, BleuIsSacrebleus) {
       EXPECT_EQ(sum, expected["counts"].get<std::vector<int64_t>>()) << place;
       EXPECT_NEAR(bleu.score, expected["score"].get<double>(), 1e-9) << place;
       EXPECT_EQ(bleu.text(), expected["text"].get<std::string>()) << place;
-      EXPECT_EQ(bleu_signature(config, "v"), expected["signature"].get<std::string>() + "|version:v");
+      EXPECT_EQ(bleu_signature(config, "v"), expected["signature"].get<std::string>() + "|version:heed-v");
       ++compared;
     }
   }
@@ -47,7 +47,7 @@ TEST(Metrics, ChrfIsSacrebleus) {
       const std::string place = test["name"].get<std::string>() + " " + expected["signature"].get<std::string>();
       EXPECT_NEAR(corpus_chrf(hypotheses, references, config), expected["score"].get<double>(), 1e-9) << place;
       EXPECT_EQ(chrf_name(config), expected["name"].get<std::string>());
-      EXPECT_EQ(chrf_signature(config, "v"), expected["signature"].get<std::string>() + "|version:v");
+      EXPECT_EQ(chrf_signature(config, "v"), expected["signature"].get<std::string>() + "|version:heed-v");
       ++compared;
     }
   }

@@ -32,6 +32,14 @@ int64_t match_runs(std::span<const Entry> sorted, uint32_t split, std::vector<En
 
 }  // namespace
 
+std::vector<uint32_t> WordNumbers::of(const std::vector<std::string_view>& words) {
+  std::vector<uint32_t> numbers;
+  for (const std::string_view word : words) {
+    numbers.push_back(numbers_.emplace(word, static_cast<uint32_t>(numbers_.size())).first->second);
+  }
+  return numbers;
+}
+
 // Sorting brings equal n-grams together: exact, where hashing would only be likely.
 std::vector<NgramCount> count_ngrams(std::span<const uint32_t> hypothesis, std::span<const uint32_t> reference,
                                      int64_t orders) {

@@ -8,9 +8,10 @@
 namespace heed::train {
 
 struct StepReport {
-  int64_t step = 0, epoch = 0, batch = 0, batches = 0;  // of the epoch
-  double loss = 0;                                      // of the labels as they are smoothed, per token
-  double perplexity = 0;                                // of the plain labels
+  int64_t step = 0, epoch = 0;     // both counted from 1
+  int64_t batch = 0, batches = 0;  // done and in all, of the epoch
+  double loss = 0;                 // of the labels as they are smoothed, per token
+  double perplexity = 0;           // of the plain labels
   double learning_rate = 0, gradient_norm = 0;
   double tokens_per_second = 0;  // read or predicted, lately
   double seconds = 0;            // of training so far
@@ -21,7 +22,7 @@ struct SampleTranslation {
   std::string source, reference, translation;
 };
 struct ValidationReport {
-  int64_t step = 0, epoch = 0;
+  int64_t step = 0, epoch = 0;  // of the last step, as StepReport counts them
   double loss = 0, perplexity = 0;
   double bleu = -1, chrf = -1;  // -1: not computed
   double bits_per_byte = -1;    // of a language model

@@ -48,7 +48,7 @@ void begin(TrainConfig& config, const RunPaths& paths, Task& task, const Prepara
   check_memory(config);
   stage_data(config, task, preparation);
   clear_model(paths.model);
-  write_file_atomically(paths.in_model("train.toml"), config_text(with_absolute_paths(config)));
+  store_config(config);
   take_staged(paths.model);
   write_file_atomically(prepared_mark(paths.model), fingerprint);
 }
@@ -69,6 +69,16 @@ void keep_choices(const TrainConfig& before, TrainConfig& config) {
   if (config.valid.patience == 0) config.valid.patience = before.valid.patience;
 }
 
+// A model that is done is not trained again from the first step, unless someone says so. One that has no mark of its
+// preparation is someone's whose folder "training" is gone.
+void refuse_finished(const RunPaths& paths) {
+  if (!checkpoints_in(paths.in_training("")).empty()) return;
+  const bool model = fs::exists(paths.in_model("model.safetensors")) || models::is_adapter(paths.model);
+  if (fs::exists(finished_mark(paths.model)) || (model && !fs::exists(prepared_mark(paths.model)))) {
+    fail("[train] '{}' holds a model and nothing to go on from: --overwrite without --resume replaces it", paths.model);
+  }
+}
+
 // A run that was saved: its config and data must be those of now. One that was killed while it began is prepared again.
 void go_on(TrainConfig& config, const RunPaths& paths, Task& task, const Preparation& preparation) {
   TrainConfig before;
@@ -79,22 +89,22 @@ void go_on(TrainConfig& config, const RunPaths& paths, Task& task, const Prepara
   check_same_run(before, config);
   check_resolved(config);
   const std::string mark = prepared_mark(paths.model), fingerprint = data_fingerprint(config);
+  refuse_finished(paths);
   if (!fs::exists(mark)) {
-    const bool finished = fs::exists(paths.in_model("model.safetensors")) || models::is_adapter(paths.model);
-    if (finished && checkpoints_in(paths.in_training("")).empty()) {
-      fail("[train] '{}' holds a model and nothing to go on from: --overwrite without --resume replaces it",
-           paths.model);
-    }
     stage_data(config, task, preparation);
     take_staged(paths.model);
     write_file_atomically(mark, fingerprint);
   } else if (const std::string was = content_of(mark); was != fingerprint) {
     fail_file("[train] the data changed since the run was saved: {}", changed_files(was, fingerprint));
   }
-  write_file_atomically(paths.in_model("train.toml"), config_text(with_absolute_paths(config)));
+  store_config(config);
 }
 
 }  // namespace
+
+void store_config(const TrainConfig& config) {
+  write_file_atomically(RunPaths{config.save.out}.in_model("train.toml"), config_text(with_absolute_paths(config)));
+}
 
 std::unique_ptr<Task> make_task(const TrainConfig& config) {
   if (config.task == "pixels") return make_pixel_task();

@@ -35,6 +35,9 @@ struct RunPaths {
   }
 };
 
+// MODEL/train.toml, by which the run goes on.
+void store_config(const TrainConfig& config);
+
 // Fills the config and the model directory; the folder is locked by the caller.
 class Task;
 void prepare(TrainConfig& config, bool goes_on, Task& task, const Preparation& preparation);

@@ -10,6 +10,7 @@
 #include "heed/base/buffer.h"
 #include "heed/base/error.h"
 #include "heed/base/memory.h"
+#include "heed/io/atomic_file.h"
 #include "heed/train/memory_plan.h"
 #include "heed/train/preparation.h"
 #include "heed/train/task.h"
@@ -118,10 +119,13 @@ RunResult run_training(TrainConfig config, const RunOptions& options, Observer& 
   const int64_t trainers = options.verify_resume ? 3 : 1;
   const std::string plan = plan_memory(config, trainers * learner->parameters().count(), available);
   if (!plan.empty()) observer.on_message(plan);
+  store_config(config);  // with that choice
   const RunFolder folder{paths.model};
   Trainer trainer(config, std::move(learner), folder, observer);
-  if (options.resume && trainer.resume())
-    observer.on_message(fmt::format("resumed after step {}", trainer.state().step));
+  if (goes_on) {
+    observer.on_message(trainer.resume() ? fmt::format("resumed after step {}", trainer.state().step)
+                                         : "no checkpoint was saved: the run begins again at step 0");
+  }
   if (started) started(config, forecast(trainer, config, *task));
   try {
     if (options.verify_resume) verify(trainer, config, *task, folder, preparation);
@@ -130,7 +134,10 @@ RunResult run_training(TrainConfig config, const RunOptions& options, Observer& 
   RunResult result;
   result.ended = trainer.run(should_stop);
   result.state = trainer.state();
-  if (result.ended != Ended::kAsked) trainer.finish();
+  if (result.ended != Ended::kAsked) {
+    trainer.finish();
+    write_file_atomically(finished_mark(paths.model), "");
+  }
   return result;
 }
 

@@ -26,7 +26,7 @@ struct Forecast {
   int64_t parameters = 0;
   std::string data;  // how much of it: "29,000 pairs, ..."
   double tokens_per_second = 0;
-  int64_t memory_bytes = 0;  // at most, about
+  int64_t memory_bytes = 0;  // about, of the epoch's largest batch
   double seconds = 0;        // that are left; infinite where no limit is set
 };
 

@@ -46,7 +46,8 @@ constexpr const char* kFiles[] = {"config.json",
                                   "metrics.jsonl",
                                   "curves.svg",
                                   "samples.png"};
-constexpr const char *kLock = "lock", *kStaging = "staged", *kPrepared = "prepared";
+constexpr const char *kConfig = "train.toml", *kTraining = "training";
+constexpr const char *kLock = "lock", *kStaging = "staged", *kPrepared = "prepared", *kFinished = "finished";
 
 // Of an AtomicFile that was killed.
 bool is_temporary(const std::string& name) { return name.starts_with(".heed-") && name.ends_with(".tmp"); }
@@ -57,8 +58,8 @@ bool is_store(const std::string& name) {
 
 // What a run leaves in the folder "training", besides the lock and what is staged.
 bool is_of_a_run(const std::string& name) {
-  return name == kPrepared || is_store(name) || name == "tensorboard" || name == "verify.safetensors" ||
-         is_temporary(name) ||
+  return name == kPrepared || name == kFinished || is_store(name) || name == "tensorboard" ||
+         name == "verify.safetensors" || is_temporary(name) ||
          ((name.starts_with("checkpoint-") || name.starts_with("stopped-")) && name.ends_with(".safetensors"));
 }
 
@@ -176,8 +177,8 @@ bool is_of_a_model(const std::string& name) {
     return std::any_of(std::begin(list), std::end(list), [&](const auto& item) { return name == name_of(item); });
   };
   return has(kFiles, [](const char* file) { return file; }) ||
-         has(text::tokenizer_files(), [](const text::TokenizerFile& file) { return file.name; }) ||
-         name == "train.toml" || name == "training" || name == "model.safetensors.index.json" ||
+         has(text::tokenizer_files(), [](const text::TokenizerFile& file) { return file.name; }) || name == kConfig ||
+         name == kTraining || name == "model.safetensors.index.json" ||
          (name.starts_with("model-") && name.ends_with(".safetensors")) || is_temporary(name);
 }
 
@@ -187,8 +188,9 @@ void clear_model(const std::string& model) {
   for (const std::string& name : names_in(training)) {
     if (is_of_a_run(name)) fs::remove_all(training / name);
   }
-  for (const char* name : kFiles) fs::remove(fs::path(model) / name);
-  for (const text::TokenizerFile& file : text::tokenizer_files()) fs::remove(fs::path(model) / file.name);
+  for (const std::string& name : names_in(model)) {
+    if (is_of_a_model(name) && name != kConfig && name != kTraining) fs::remove(fs::path(model) / name);
+  }
 }
 
 std::string staging_of(const std::string& model) { return (fs::path(model) / "training" / kStaging).string(); }
@@ -259,6 +261,7 @@ std::string changed_files(const std::string& before, const std::string& now) {
 }
 
 std::string prepared_mark(const std::string& model) { return (fs::path(model) / "training" / kPrepared).string(); }
+std::string finished_mark(const std::string& model) { return (fs::path(model) / "training" / kFinished).string(); }
 
 void keep_data(const std::string& model) {
   const std::string config_path = (fs::path(model) / "train.toml").string();

@@ -68,6 +68,8 @@ std::string changed_files(const std::string& before, const std::string& now);
 
 // The mark that the data of a run is ready, with its fingerprint.
 std::string prepared_mark(const std::string& model);
+// The mark that a run came to its end once: its model is not to be begun again by --resume.
+std::string finished_mark(const std::string& model);
 // Copies the files that a run read into its folder and names those in its config, for a model whose data would go. Files
 // of one name would be one.
 void keep_data(const std::string& model);

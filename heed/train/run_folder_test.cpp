@@ -118,7 +118,8 @@ TEST(RunFolderTest, ClearingLeavesWhatIsNotHeedsAndTheLock) {
   const FolderLock lock(model + "/training");
   fs::create_directories(model + "/training/tensorboard");
   for (const char* name :
-       {"config.json", "model.safetensors", "train.toml", "metrics.jsonl", "training/train.pairs", "training/prepared",
+       {"config.json", "model.safetensors", "model.safetensors.index.json", "model-00001-of-00002.safetensors",
+        ".heed-1.tmp", "train.toml", "metrics.jsonl", "training/train.pairs", "training/finished", "training/prepared",
         "training/checkpoint-4.safetensors", "notes.txt", "training/mine.txt"}) {
     put_content(model + "/" + name, "x");
   }

@@ -174,6 +174,44 @@ TEST_P(RunTest, AModelOfSomeoneElseIsNotResumed) {
   EXPECT_EQ(weights(), "theirs");
 }
 
+// Its checkpoints are gone: it is not trained from the first step over the finished one.
+TEST_P(RunTest, AFinishedModelIsNotBegunAgain) {
+  run();
+  const std::string finished = weights();
+  for (const CheckpointFile& file : checkpoints_in(config_.save.out + "/training")) fs::remove(file.path);
+  config_.train.max_steps = 2;
+  EXPECT_NE(refused({.resume = true}).find("nothing to go on from: --overwrite without --resume"), std::string::npos);
+  EXPECT_TRUE(weights() == finished);
+  run({.overwrite = true});
+  EXPECT_FALSE(weights() == finished);
+}
+
+// Killed when the first model was there and nothing was saved.
+TEST_P(RunTest, WithoutACheckpointItBeginsAgainAndSaysSo) {
+  run();
+  const std::string straight = weights();
+  config_.save.out = folder_.file("killed");
+  listener_ = {};
+  listener_.breaks_at = 5;
+  EXPECT_THROW(run_training(config_, {}, listener_, [] { return false; }), std::runtime_error);
+  for (const CheckpointFile& file : checkpoints_in(config_.save.out + "/training")) fs::remove(file.path);
+  EXPECT_FALSE(weights().empty());
+  EXPECT_EQ(run({.resume = true}).ended, Ended::kLimit);
+  const std::vector<std::string>& said = listener_.messages;
+  EXPECT_EQ(std::count(said.begin(), said.end(), "no checkpoint was saved: the run begins again at step 0"), 1);
+  EXPECT_EQ(listener_.steps.front(), 1);
+  EXPECT_TRUE(weights() == straight);
+}
+
+TEST_P(RunTest, WhatWasChosenIsStored) {
+  run();
+  TrainConfig stored;
+  read_config_file(stored, config_.save.out + "/train.toml");
+  EXPECT_EQ(config_.train.activation_checkpointing, "auto");
+  EXPECT_EQ(stored.train.activation_checkpointing, "off");
+  EXPECT_NE(stored.train.precision, "auto");
+}
+
 TEST_P(RunTest, AMissingFileLeavesNothingBehind) {
   fs::remove(folder_.file("valid.data"));
   EXPECT_NE(refused().find("valid.data"), std::string::npos);

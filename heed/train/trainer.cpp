@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstring>
 
@@ -13,8 +12,6 @@
 
 namespace heed::train {
 namespace {
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // The sign of a NaN says nothing.
 std::string number_text(double x) { return std::isnan(x) ? "nan" : fmt::format("{}", x); }
@@ -73,6 +70,7 @@ void Trainer::resume_from(const std::string& checkpoint) {
               state_.epoch, batches);
   }
   optimizer_.set_steps(state_.step - state_.skipped);
+  saved_step_ = state_.step;
 }
 
 // --- The loop ---
@@ -94,7 +92,11 @@ Ended Trainer::run(const std::function<bool()>& should_stop) {
     }
     step();
     if (due(config_.valid.every)) validate(Why::kDue);
-    if (due(config_.save.every > 0 ? config_.save.every : config_.valid.every)) save(CheckpointKind::kRegular);
+    if (due(config_.save.every > 0 ? config_.save.every : config_.valid.every)) {
+      save(CheckpointKind::kRegular);
+    } else if (unsaved_for_long()) {
+      save(CheckpointKind::kStopped);
+    }
   }
   if (state_.validated_step != state_.step) validate(Why::kLimit);
   save(CheckpointKind::kStopped);
@@ -162,18 +164,27 @@ int64_t Trainer::steps_of_an_epoch() {
   return (n + k - 1) / k;
 }
 
+int64_t Trainer::largest_batch() {
+  int64_t largest = 0, most = 0;
+  for (int64_t i = 0; i < learner_->batches(state_.epoch); ++i) {
+    if (const int64_t tokens = learner_->size_of(i).tokens; tokens > most) largest = i, most = tokens;
+  }
+  return largest;
+}
+
 double Trainer::measure_speed() {
   constexpr double kSeconds = 1.5;
-  const int64_t batches = learner_->batches(state_.epoch);
-  const double start = now();
-  double measured_from = start;
-  int64_t tokens = 0;
-  for (int64_t i = 0; i < 2 || (i < batches && now() - start < kSeconds); ++i) {
-    if (i == 1) measured_from = now(), tokens = 0;  // the first one warms up
-    tokens += forward_backward({state_.epoch, i % batches, i % batches + 1}).tokens;
+  const int64_t batches = learner_->batches(state_.epoch), largest = largest_batch();
+  const auto run = [&](int64_t batch) {
+    const int64_t tokens = forward_backward({state_.epoch, batch, batch + 1}).tokens;
     learner_->parameters().clear_gradients();
-  }
-  return static_cast<double>(tokens) / (now() - measured_from);
+    return tokens;
+  };
+  run(largest);  // warms up, and takes the memory that a step may need
+  const double start = now();
+  int64_t tokens = 0;
+  for (int64_t i = 0; i == 0 || (i < batches && now() - start < kSeconds); ++i) tokens += run(i);
+  return static_cast<double>(tokens) / (now() - start);
 }
 
 void Trainer::update_average() {
@@ -204,12 +215,20 @@ void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const StepBatch
   }
 }
 
-// Where no number of steps is given: with the end of an epoch, of small data with that of every second, third, ...
+// Where no number of steps is given: with the end of an epoch, of small data with that of every second, third, ..., of
+// large data after a number of steps too.
 bool Trainer::due(int64_t every) const {
   if (every > 0) return state_.step % every == 0;
-  constexpr int64_t kStepsBetween = 100;
+  constexpr int64_t kFewest = 100, kMost = 5000;
   const int64_t steps = std::max<int64_t>(1, learner_->usual_batches() / config_.train.accumulate);
-  return epoch_ended_ && state_.epoch % ((kStepsBetween + steps - 1) / steps) == 0;
+  if (steps > kMost && state_.step % kMost == 0) return true;
+  return epoch_ended_ && state_.epoch % ((kFewest + steps - 1) / steps) == 0;
+}
+
+// Little is lost by a kill where validations are far apart. No average counts what is saved for that alone.
+bool Trainer::unsaved_for_long() const {
+  constexpr int64_t kMost = 1000;
+  return config_.save.every == 0 && state_.step - saved_step_ >= kMost;
 }
 
 bool Trainer::out_of_patience() const {
@@ -249,7 +268,7 @@ void Trainer::report(const StepLoss& loss, double learning_rate, double norm, do
   if (lately_seconds_ > 2 * kLately) lately_seconds_ /= 2, lately_tokens_ /= 2;
   StepReport r;
   r.step = state_.step;
-  r.epoch = last_.epoch, r.batches = learner_->batches(last_.epoch);
+  r.epoch = state_.epoch_of_step(), r.batches = learner_->batches(last_.epoch);
   r.batch = last_.last;
   r.loss = loss.loss;
   r.perplexity = std::exp(loss.nll / static_cast<double>(std::max<int64_t>(1, loss.rows)));

@@ -3,6 +3,7 @@
 // instant goes on to the same bits.
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -43,7 +44,8 @@ class Trainer {
   void finish();
 
   void write_checkpoint_to(const std::string& path) const;
-  // Tokens of source and target a second, by a few steps that change nothing.
+  // Tokens of source and target a second, by a few steps that change nothing. The largest batch of the epoch is among
+  // them, so that what the pool has held by then is what a step needs at most, about.
   double measure_speed();
   int64_t steps_of_an_epoch();
 
@@ -74,6 +76,11 @@ class Trainer {
   bool limit_reached() const;
   bool out_of_patience() const;
   bool due(int64_t every) const;
+  bool unsaved_for_long() const;
+  int64_t largest_batch();  // of the epoch, in tokens
+  static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
   double seconds_left() const;
   // Calls body while the model holds other weights than its own.
   void with_weights(const float* weights, const std::function<void()>& body);
@@ -91,6 +98,7 @@ class Trainer {
   StepBatches last_{0, 0, 0};  // of the step just done
   bool epoch_ended_ = false;   // with the step just done
   int bad_steps_ = 0;          // on end, whose loss was no number
+  int64_t saved_step_ = 0;     // of the newest checkpoint
   double lately_seconds_ = 0;
   int64_t lately_tokens_ = 0;
   MetricsLog log_;

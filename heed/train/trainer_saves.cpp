@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <filesystem>
 
@@ -12,8 +11,6 @@ namespace heed::train {
 namespace {
 
 namespace fs = std::filesystem;
-
-double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 // Which checkpoints, the newest first, a model is the mean of.
 std::string mean_text(const std::vector<CheckpointFile>& all, int64_t wanted) {
@@ -28,7 +25,7 @@ std::string mean_text(const std::vector<CheckpointFile>& all, int64_t wanted) {
 void Trainer::validate(Why why) {
   if (!learner_->validates()) return;
   ValidationReport r;
-  r.step = state_.validated_step = state_.step, r.epoch = state_.epoch;
+  r.step = state_.validated_step = state_.step, r.epoch = state_.epoch_of_step();
   with_published_weights([&] {
     const double start = now();
     learner_->measure(r);
@@ -81,6 +78,7 @@ void Trainer::publish() { learner_->publish(folder_.model); }
 
 void Trainer::save(CheckpointKind kind) {
   state_.metrics_bytes = log_.bytes();
+  saved_step_ = state_.step;
   const std::string path = checkpoint_path(folder_.training(), state_.step, kind);
   write_checkpoint(path, state_, arrays(), learner_->identity());
   remove_old_checkpoints();

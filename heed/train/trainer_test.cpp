@@ -334,6 +334,22 @@ TEST_F(TrainerTest, TheBestOneIsTheModel) {
               content_of(expected.model + "/model.safetensors"));
 }
 
+// What translating asks of it: how long its lines were, which head points at words.
+TEST_F(TrainerTest, TheModelKnowsWhatItWasTrainedWith) {
+  config_.data.max_length = 64, config_.train.max_steps = 2;
+  for (const char* place : {"post", "pre"}) {
+    for (const char* positions : {"sinusoidal", "learned"}) {
+      config_.model.norm_place = place, config_.model.positions = positions;
+      const std::string name = std::string(place) + positions;
+      whole(name);
+      const models::ModelConfig found = models::load_translator(folder_.file(name)).config;
+      EXPECT_EQ(found.trained_length, 64) << name;
+      EXPECT_EQ(found.encoder.positions.max_length, std::string(positions) == "learned" ? 64 : 512) << name;
+      EXPECT_GE(found.alignment.layer, 0) << name;
+    }
+  }
+}
+
 TEST_F(TrainerTest, ValidationsTranslateAndScore) {
   config_.valid.max_sentences = 100, config_.valid.samples = 2, config_.train.max_steps = 4;
   data_.valid_source = {"a b c", "d e"}, data_.valid_target = {"c b a", "e d"};

@@ -111,7 +111,7 @@ std::vector<ConfigField> fields(TrainConfig& c) {
 std::vector<ConfigField> valid_fields(TrainConfig& c) {
   TrainConfig::Valid& v = c.valid;
   return {
-      {"valid.every", &v.every, "steps; 0: once an epoch, of 100 steps at least"},
+      {"valid.every", &v.every, "steps; 0: once an epoch, of 100 steps at least and 5000 at most"},
       {"valid.metric", &v.metric, "that picks the best checkpoint", {"bleu", "chrf", "loss"}},
       {"valid.patience",
        &v.patience,
@@ -180,7 +180,9 @@ models::ModelConfig model(const TrainConfig& config, int64_t source_vocabulary, 
   s.final_norm = s.norm_place == nn::NormPlace::kPre;
   s.activation = activation_named(m.activation);
   s.positions.kind = nn::position_kind(m.positions);
-  s.positions.max_length = std::max<int64_t>(512, 2 * config.data.max_length);
+  // Sines go on behind what was trained; rows of a table that no sentence reached are noise.
+  const int64_t longest = config.data.max_length;
+  s.positions.max_length = m.positions == "learned" ? longest : std::max<int64_t>(512, 2 * longest);
   const auto residual = static_cast<float>(m.dropout);
   s.dropout = {residual, static_cast<float>(m.attention_dropout), static_cast<float>(m.activation_dropout), residual};
   c.encoder = c.decoder = s;
@@ -189,6 +191,7 @@ models::ModelConfig model(const TrainConfig& config, int64_t source_vocabulary, 
   c.source_vocabulary = source_vocabulary;
   c.vocabulary = target_vocabulary;
   c.share_source = m.share_embeddings && config.text.joint;
+  c.trained_length = longest;
   c.check();
   return c;
 }
