@@ -333,7 +333,7 @@ TEST(Optimizing, RefusesWhatHasNoMemoryOfItsOwn) {
   const std::vector<float> file(6);
   nn::Parameters stored;
   stored.declare("bias", {3}, nn::Init::ones());
-  stored.declare("table", {2, 3}, nn::Init::ones()).set_stored({.data = file.data(), .ld = 3});
+  stored.declare("table", {2, 3}, nn::Init::ones()).set_stored({.data = file.data(), .ld = 3, .owner = nullptr});
   stored.allocate_for_loading();
   EXPECT_EQ(testing::message_of([&] { Optimizer(stored, {}); }),
             "[optimizer] 'table' stays in its file: expected numbers in memory");
