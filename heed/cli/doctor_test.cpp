@@ -93,7 +93,8 @@ TEST_F(Program, DoctorReportsEveryCheck) {
   for (const json& check : report["checks"]) {
     bad += check["good"] == json(false);
     open += check["good"].is_null();
-    if (kTimed || check["name"] != "products") EXPECT_NE(check["good"], json(false)) << check;
+    const bool judged = kTimed || check["name"] != "products";
+    EXPECT_FALSE(judged && check["good"] == json(false)) << check;
   }
   EXPECT_EQ(report["open"], open);
   EXPECT_EQ(report["good"], bad == 0);
