@@ -76,7 +76,7 @@ def make_models(folder, heed):
     for kind in KINDS[1:]:
         quantise(llama_cpp, theirs["f32"], theirs[kind], kind)
     for kind in KINDS[2:]:
-        subprocess.run([heed, "quantize", ours["f32"], "--bits", kind[0], "--out", ours[kind], "--quiet"], check=True)
+        subprocess.run([heed, "quantize", ours["f32"], "--bits", kind[0], "--plain", "--out", ours[kind], "--quiet"], check=True)
     return ours, theirs
 
 

@@ -1,4 +1,6 @@
 // heed generate and heed score of language models, as people and programs use them.
+#include <set>
+
 #include "heed/cli/trained_test.h"
 #include "heed/data/test_gzip.h"
 #include "heed/models/directory.h"
@@ -246,7 +248,20 @@ TEST_F(GenerateProgram, QuantisedModels) {
   expect_wrong({"quantize", model_, "--out", model_, "--overwrite"}, 2, "is the model itself");
   expect_wrong({"quantize", small, "--out", (folder_ / "again").string()}, 1, "is quantised already");
   expect_wrong({"quantize", model_, "--out", small, "--overwrite", "--text", file("empty", "")}, 1, "has no text");
-  ASSERT_EQ(run({"quantize", model_, "--out", small, "--overwrite", "--bits", "4", "--quiet"}).status, 0);
+  expect_wrong({"quantize", model_, "--out", small, "--overwrite", "--calibrate", text}, 2, "expected --bits 4");
+  expect_wrong({"quantize", model_, "--out", small, "--overwrite", "--bits", "4", "--plain", "--calibrate", text}, 2,
+               "expected one of them");
+  expect_wrong({"quantize", model_, "--out", small, "--overwrite", "--bits", "4", "--calibrate", file("empty", "")}, 1,
+               "has no text to calibrate with");
+  std::set<std::string> weights;  // by each way to 4 bits others
+  for (const std::vector<std::string>& how :
+       std::vector<std::vector<std::string>>{{"--plain"}, {}, {"--calibrate", text}}) {
+    std::vector<std::string> command = {"quantize", model_, "--out", small, "--overwrite", "--bits", "4", "--quiet"};
+    command.insert(command.end(), how.begin(), how.end());
+    ASSERT_EQ(run(command).status, 0);
+    weights.insert(read_all(small + "/model.safetensors"));
+  }
+  EXPECT_EQ(weights.size(), 3u);
   EXPECT_FALSE(generated("a\n", {"--max-tokens", "4"}).empty());
 }
 

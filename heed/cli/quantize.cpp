@@ -8,18 +8,21 @@
 
 #include "heed/base/error.h"
 #include "heed/cli/arguments.h"
+#include "heed/cli/interrupts.h"
 #include "heed/cli/new_folder.h"
 #include "heed/cli/text_lines.h"
+#include "heed/cli/train_progress.h"
 #include "heed/models/quantise.h"
+#include "heed/tasks/calibration_texts.h"
 #include "heed/tasks/score.h"
 
 namespace heed::cli {
 namespace {
 
 struct Options {
-  std::string model, out, text;
+  std::string model, out, text, calibrate;
   std::string bits = "8";
-  bool overwrite = false;
+  bool plain = false, overwrite = false;
 };
 
 // Matrices of one place in every layer, told together: the numbers in their names are left out.
@@ -55,19 +58,60 @@ double perplexity(const std::string& folder, const std::string& text) {
   return tasks::score_texts(tasks::Generator::open(folder), {text})[0].perplexity();
 }
 
-void run(const Options& o, const Common& common) {
-  const NewFolder folder("quantize", o.out, o.overwrite);
+// What the model is run over before its weights are rounded to 4 bits; none: each weight is rounded by itself.
+std::vector<std::vector<int32_t>> calibration_texts(const Options& o, const Common& common, TrainProgress& progress) {
+  if (!o.calibrate.empty()) {
+    const std::string text = read_whole_text("[quantize]", o.calibrate);
+    std::vector<std::vector<int32_t>> texts = tasks::calibration_pieces(tasks::Generator::open(o.model), text);
+    if (texts.empty()) fail_file("[quantize] '{}' has no text to calibrate with", o.calibrate);
+    return texts;
+  }
+  tasks::CalibrationConfig config;
+  if (common.seed_given) config.seed = static_cast<uint64_t>(common.seed);
+  const models::Decoder model = models::load_decoder(o.model, {.as_stored = true});
+  std::vector<std::vector<int32_t>> texts =
+      tasks::drawn_texts(model, config, [&](double share) { progress.on_progress("drawing texts", share); });
+  if (texts.empty()) {
+    progress.on_message(
+        "the model writes no text to calibrate with: each weight is rounded by itself, as with --plain");
+  }
+  return texts;
+}
+
+models::QuantisedModel quantised(const Options& o, const Common& common) {
+  TrainProgress progress(common);
+  models::QuantiseOptions options;
+  options.bits = o.bits == "4" ? 4 : 8;
+  if (!o.plain) options.texts = [&] { return calibration_texts(o, common, progress); };
+  options.on_progress = [&](double share) { progress.on_progress("calibrating", share); };
+  return {o.model, options};
+}
+
+void check(const Options& o) {
   std::error_code ignored;
   if (std::filesystem::equivalent(o.model, o.out, ignored))
     fail("[quantize] --out '{}' is the model itself: expected another folder", o.out);
+  if (o.calibrate.empty()) return;
+  if (o.bits != "4") fail("[quantize] --calibrate with {} bits: expected --bits 4, 8 need none", o.bits);
+  if (o.plain) fail("[quantize] --calibrate with --plain: expected one of them");
+}
+
+void run(const Options& o, const Common& common) {
+  const NewFolder folder("quantize", o.out, o.overwrite);
+  check(o);
   const std::string text = o.text.empty() ? "" : read_whole_text("[quantize]", o.text);
   const double before = o.text.empty() ? 0 : perplexity(o.model, text);
   if (std::isnan(before)) fail_file("[quantize] '{}' has no text to measure with", o.text);
-  models::Quantisation done;
+  // All that takes long comes before the first byte is written; what was begun then is written whole.
+  const models::QuantisedModel model = quantised(o, common);
+  catch_interrupts(common.quiet);
   folder.write([&](const std::string& path) {
     copy_tokenizer(o.model, path);
-    done = models::quantise_directory(o.model, path, o.bits == "4" ? 4 : 8);
+    model.save(path);
   });
+  release_interrupts();
+  if (interrupted()) return;
+  const models::Quantisation& done = model.report();
   nlohmann::json j = {
       {"bits", o.bits == "4" ? 4 : 8}, {"bytes_before", done.bytes_before}, {"bytes_after", done.bytes_after}};
   for (const auto& [kind, g] : groups_of(done)) {
@@ -100,7 +144,11 @@ void add_quantize(CLI::App& parent, const Common& common) {
   const auto o = std::make_shared<Options>();
   add_text(app, "MODEL", o->model, "a model directory", "", Need::kRequired);
   add_text(app, "--out", o->out, "the directory to write", "SMALLER", Need::kRequired);
-  add_choice(app, "--bits", o->bits, {"8", "4"}, "8 without it; with 4 the tables of tokens have 8");
+  add_choice(app, "--bits", o->bits, {"8", "4"},
+             "8 without it; with 4 tables of tokens and values of attention have 8");
+  add_text(app, "--calibrate", o->calibrate, "4 bits that suit this text; without it those that the model draws",
+           "FILE");
+  add_flag(app, "--plain", o->plain, "4 bits at once, each weight by itself: less exact");
   add_text(app, "--text", o->text, "prints the perplexity of this text before and after", "FILE");
   add_flag(app, "--overwrite", o->overwrite, "replace an existing model");
   on_run(app, [o, &common] { run(*o, common); });

@@ -1,6 +1,7 @@
 #include "heed/kernels/quantised.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "heed/base/error.h"
@@ -87,12 +88,18 @@ void quantise_group(uint8_t* tile, NumberType type, int64_t output, const float*
   const float scale = f16_to_f32(bits), per_unit = scale == 0 ? 0 : 1 / scale;
   if (!std::isfinite(scale))
     fail("[quantise] a weight is not finite or over {:.0f}, more than a scale can hold", -65504 * range.least);
-  tile[2 * output] = static_cast<uint8_t>(bits);
-  tile[2 * output + 1] = static_cast<uint8_t>(bits >> 8);
-  for (int64_t i = 0; i < kGroup; ++i) put(tile, type, output, i, static_cast<int>(nearest(x[i], per_unit, range)));
+  std::array<int8_t, kGroup> q;
+  for (size_t i = 0; i < kGroup; ++i) q[i] = static_cast<int8_t>(nearest(x[i], per_unit, range));
+  store_group(tile, type, output, bits, q.data());
 }
 
 }  // namespace
+
+void store_group(uint8_t* tile, NumberType type, int64_t output, uint16_t scale, const int8_t* q) {
+  tile[2 * output] = static_cast<uint8_t>(scale);
+  tile[2 * output + 1] = static_cast<uint8_t>(scale >> 8);
+  for (int64_t i = 0; i < kGroup; ++i) put(tile, type, output, i, q[i]);
+}
 
 void quantise(uint8_t* tiles, NumberType type, const float* w, int64_t out, int64_t in) {
   if (!is_quantised(type)) fail("[quantise] to {}: expected int8 or int4", name(type));

@@ -37,6 +37,8 @@ struct Quantised {
 
 // w: (out, in) by rows. The scale of a group is searched for: the one with the least squared error.
 void quantise(uint8_t* tiles, NumberType type, const float* w, int64_t out, int64_t in);
+// One group of one output of a tile, into memory that was zero: its scale as f16, and kGroup numbers within the range.
+void store_group(uint8_t* tile, NumberType type, int64_t output, uint16_t scale, const int8_t* q);
 // Row `row` of the (out, in) matrix.
 void dequantise_row(float* to, const Quantised& w, int64_t row);
 

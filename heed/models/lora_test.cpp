@@ -148,7 +148,7 @@ TEST(Lora, OfAQuantisedModelIsComputedBesideIt) {
     const TemporaryFolder plain, small, adapter;
     const Decoder model = wide_model(kind);
     save_decoder(plain.file("."), model);
-    quantise_directory(plain.file("."), small.file("."), 8);
+    QuantisedModel(plain.file("."), {.bits = 8}).save(small.file("."));
     random_adapter(model, {"all"}, "nowhere").save(adapter.file("."));
     const TokenBatch batch{{1, 2, 3, 4, 5, 6, 7}, Spans::dense(1, 7)};
     const std::vector<float> exact = logits_of(load_decoder({adapter.file("."), plain.file(".")}), batch);
@@ -168,7 +168,7 @@ TEST(Lora, OfAQuantisedModelIsComputedBesideIt) {
       const std::vector<float> gradient = p.tensor.grad().to_vector();
       EXPECT_TRUE(std::ranges::any_of(gradient, [](float g) { return g != 0; })) << p.name;
     }
-    EXPECT_NE(message_of([&] { quantise_directory(adapter.file("."), plain.file("."), 8); }).find("is an adapter"),
+    EXPECT_NE(message_of([&] { QuantisedModel(adapter.file("."), {.bits = 8}); }).find("is an adapter"),
               std::string::npos);
   }
 }

@@ -102,9 +102,11 @@ TEST(Trace, EveryIntermediateByNameAndShape) {
   const Tensor seen = layer.self(x, {spans, spans, false}, {}, looking);
   expect_same_bits(layer.self(x, {spans, spans, false}, {}, {}), seen);
   const std::vector<std::pair<std::string, std::string>> expected{
-      {"q", "(128,32,200)"},        {"k", "(128,32,200)"},        {"v", "(128,32,200)"},
-      {"q_heads", "(128,5,32,40)"}, {"k_heads", "(128,5,32,40)"}, {"v_heads", "(128,5,32,40)"},
-      {"scores", "(128,5,32,32)"},  {"weights", "(128,5,32,32)"}, {"head_output", "(128,5,32,40)"},
+      {"input", "(128,32,200)"},    {"q", "(128,32,200)"},
+      {"k", "(128,32,200)"},        {"v", "(128,32,200)"},
+      {"q_heads", "(128,5,32,40)"}, {"k_heads", "(128,5,32,40)"},
+      {"v_heads", "(128,5,32,40)"}, {"scores", "(128,5,32,32)"},
+      {"weights", "(128,5,32,32)"}, {"head_output", "(128,5,32,40)"},
       {"merged", "(128,32,200)"},   {"output", "(128,32,200)"}};
   std::vector<std::string> names;
   for (const auto& [name, shape] : expected) {
@@ -141,6 +143,10 @@ TEST(Trace, ARaggedTranslatorAndChosenNames) {
   EXPECT_EQ(chosen.tensor("decoder.layers.0.cross_attn.weights", 1).shape().str(), "(4,4,5)");
   EXPECT_EQ(all.tensor("encoder.layers.0.self_attn.weights", 0).shape().str(), "(4,3,3)");
   EXPECT_EQ(all.tensor("decoder.output", 1).shape().str(), "(4,128)");
+  EXPECT_EQ(all.all_rows("decoder.layers.0.feed_forward.input").shape().str(), "(6,128)");
+  EXPECT_EQ(all.all_rows("encoder.layers.0.feed_forward.hidden").shape().str(), "(8,256)");
+  EXPECT_EQ(message_of([&] { all.all_rows("encoder.layers.0.self_attn.weights"); }),
+            "[trace] 'encoder.layers.0.self_attn.weights' is no rows of tokens");
   EXPECT_EQ(message_of([&] { all.tensor("decoder.output"); }),
             "[trace] 'decoder.output' of a ragged batch: ask for one of its 2 sequences");
   // Causal: no weight above the diagonal.

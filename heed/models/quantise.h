@@ -2,12 +2,25 @@
 // libraries refuse it by its "quantization_config".
 #pragma once
 
+#include <functional>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "heed/kernels/numbers.h"
+#include "heed/models/calibration.h"
+#include "heed/models/directory.h"
 
 namespace heed::models {
+
+struct QuantiseOptions {
+  int64_t bits = 8;  // or 4
+  // Token ids of texts, asked for once the model is seen to be fit. With them, 4 bits are chosen so that what maps make of
+  // these texts changes least (kernels/error_feedback.h); without, so that the weights do.
+  std::function<std::vector<std::vector<int32_t>>()> texts = {};
+  std::function<void(double share)> on_progress = {};  // while texts are read
+};
 
 struct QuantisedMatrix {
   std::string name;
@@ -21,8 +34,27 @@ struct Quantisation {
   int64_t bytes_before = 0, bytes_after = 0;  // of all tensors
 };
 
-// Writes config.json and model.safetensors of the language model in `from` into the folder `to`. bits: 8 or 4; with 4 the
-// tables of tokens, which every word passes twice, have 8.
-Quantisation quantise_directory(const std::string& from, const std::string& to, int64_t bits);
+// The language model of a folder in few bits, still in memory.
+class QuantisedModel {
+ public:
+  // With 4 bits, those matrices have 8 that every word passes (tables of tokens) and that are small for what they cost
+  // (values of attention, where they are a tensor of their own).
+  QuantisedModel(std::string from, const QuantiseOptions& options);
+
+  const Quantisation& report() const { return report_; }
+  // Writes config.json and model.safetensors into a folder.
+  void save(const std::string& to) const;
+
+ private:
+  void calibrate(const std::vector<std::vector<int32_t>>& texts, const std::function<void(double)>& on_progress);
+  kernels::NumberType type_of(const MatrixInFile& m) const;
+  void describe();
+
+  std::string from_;
+  int64_t bits_;
+  OpenDecoder model_;
+  std::map<const StoredTensor*, std::shared_ptr<const Tiles>> tiles_;
+  Quantisation report_;
+};
 
 }  // namespace heed::models

@@ -3,10 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 
+#include "heed/base/random.h"
+#include "heed/base/threads.h"
 #include "heed/models/test_directories.h"
 #include "heed/nn/config.h"
 
@@ -68,6 +71,12 @@ struct Saved {
   TemporaryFolder folder;
 };
 
+Quantisation quantise_folder(const std::string& from, const std::string& to, const QuantiseOptions& options) {
+  const QuantisedModel model(from, options);
+  model.save(to);
+  return model.report();
+}
+
 Tensor logits_of(const Decoder& model, int64_t tokens = 12) {
   const NoGrad no_grad;
   std::vector<int32_t> ids;
@@ -112,7 +121,7 @@ TEST(Quantise, AQuantisedModelComputesNearlyTheSame) {
     for (const int64_t bits : {8, 4}) {
       SCOPED_TRACE(::testing::Message() << (gpt2 ? "gpt2 " : "llama ") << bits);
       const TemporaryFolder to;
-      const Quantisation done = quantise_directory(saved.path(), to.file("."), bits);
+      const Quantisation done = quantise_folder(saved.path(), to.file("."), {.bits = bits});
       EXPECT_EQ(done.matrices.size(), gpt2 ? 9u : 16u);  // q, k and v of GPT-2 are one tensor
       EXPECT_TRUE(done.kept.empty());
       EXPECT_LT(done.bytes_after, done.bytes_before / (bits == 8 ? 3 : 4));
@@ -130,11 +139,69 @@ TEST(Quantise, AQuantisedModelComputesNearlyTheSame) {
       before = difference(direct, exact);
       expect_same_bits(logits_of(stored, 1), logits_of(load_decoder(to.file("."), {.as_stored = true}), 1));
       EXPECT_EQ(json::parse(content_of(to.file("config.json")))["quantization_config"]["quant_method"], "heed");
-      const TemporaryFolder again;
-      EXPECT_NE(message_of([&] { quantise_directory(to.file("."), again.file("."), bits); }).find("quantised already"),
+      EXPECT_NE(message_of([&] { QuantisedModel(to.file("."), {.bits = bits}); }).find("quantised already"),
                 std::string::npos);
     }
   }
+}
+
+std::vector<std::vector<int32_t>> random_texts(size_t texts, uint64_t seed) {
+  Random random(seed);
+  std::vector<std::vector<int32_t>> all(texts);
+  for (std::vector<int32_t>& text : all) {
+    for (size_t i = 0; i < 5 + random.below(36); ++i) text.push_back(static_cast<int32_t>(random.below(90)));
+  }
+  return all;
+}
+
+// How far the quantised model is from the exact one on texts that it was not calibrated with.
+double distance(const std::string& exact, const std::string& quantised) {
+  const NoGrad no_grad;
+  TokenBatch batch;
+  std::vector<int64_t> lengths;
+  for (const std::vector<int32_t>& text : random_texts(20, 99)) {
+    batch.ids.insert(batch.ids.end(), text.begin(), text.end());
+    lengths.push_back(static_cast<int64_t>(text.size()));
+  }
+  batch.spans = Spans(lengths);
+  return difference(load_decoder(quantised, {.as_stored = true}).logits(batch, {}),
+                    load_decoder(exact).logits(batch, {}));
+}
+
+TEST(Quantise, CalibratedWeightsChangeTheOutputLess) {
+  for (const bool gpt2 : {true, false}) {
+    SCOPED_TRACE(gpt2 ? "gpt2" : "llama");
+    const Saved saved(gpt2);
+    const TemporaryFolder plain, calibrated;
+    quantise_folder(saved.path(), plain.file("."), {.bits = 4});
+    std::vector<double> shares;
+    const Quantisation done = quantise_folder(saved.path(), calibrated.file("."),
+                                              {.bits = 4,
+                                               .texts = [] { return random_texts(150, 1); },
+                                               .on_progress = [&](double s) { shares.push_back(s); }});
+    EXPECT_LT(distance(saved.path(), calibrated.file(".")), 0.85 * distance(saved.path(), plain.file(".")));
+    EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
+    EXPECT_EQ(shares.back(), 1);
+    for (const QuantisedMatrix& m : done.matrices) {
+      const bool eight = m.name.find("v_proj") != std::string::npos || m.name.find("emb") != std::string::npos ||
+                         m.name.find("wte") != std::string::npos || m.name.find("lm_head") != std::string::npos;
+      EXPECT_EQ(m.type, eight ? kernels::NumberType::kInt8 : kernels::NumberType::kInt4) << m.name;
+    }
+  }
+}
+
+TEST(Quantise, CalibrationGivesTheSameBitsAtAnyNumberOfThreads) {
+  const Saved saved(true);
+  const int before = num_threads();
+  std::vector<std::string> files;
+  for (const int threads : {1, 3}) {
+    set_num_threads(threads);
+    const TemporaryFolder to;
+    quantise_folder(saved.path(), to.file("."), {.bits = 4, .texts = [] { return random_texts(100, 1); }});
+    files.push_back(content_of(to.file("model.safetensors")));
+  }
+  set_num_threads(before);
+  EXPECT_EQ(files[0], files[1]);
 }
 
 // Sizes that are no multiple of a group stay as they are.
@@ -143,8 +210,11 @@ TEST(Quantise, OddSizesAreKept) {
   config.decoder.d_ff = 100;
   const TemporaryFolder from, to;
   save_decoder(from.file("."), Decoder(config));
-  const Quantisation done = quantise_directory(from.file("."), to.file("."), 8);
-  EXPECT_EQ(done.kept.size(), 2u);  // what takes 100 inputs, in each layer
+  for (const int64_t bits : {4, 8}) {
+    const Quantisation done =
+        quantise_folder(from.file("."), to.file("."), {.bits = bits, .texts = [] { return random_texts(10, 1); }});
+    EXPECT_EQ(done.kept.size(), 2u);  // what takes 100 inputs, in each layer
+  }
   const Tensor exact = logits_of(load_decoder(from.file(".")));
   EXPECT_LT(difference(logits_of(load_decoder(to.file("."), {.as_stored = true})), exact), 0.02);
 }
@@ -152,7 +222,7 @@ TEST(Quantise, OddSizesAreKept) {
 TEST(Quantise, DamagedTilesAreRefused) {
   const Saved saved(false);
   const TemporaryFolder to;
-  quantise_directory(saved.path(), to.file("."), 8);
+  quantise_folder(saved.path(), to.file("."), {.bits = 8});
   const std::string bytes = content_of(to.file("model.safetensors"));
   const SafeTensors file = SafeTensors::parse(std::as_bytes(std::span(bytes)), "copy");
   for (const int damage : {0, 1, 2}) {

@@ -278,9 +278,18 @@ std::vector<MatrixInFile> matrices_of_products(const ShardedTensors& file, const
   std::vector<MatrixInFile> all;
   for (const Match& m : matches(file, parameters, layout)) {
     const Place& place = m.place;
-    if (m.stored == nullptr || place.part > 0 || !is_matrix_of_products(*m.parameter)) continue;
-    all.push_back({m.stored, place.out * place.parts, place.in, place.theirs_in_out, !is_linear(*m.parameter),
-                   may_be_tiles(*m.parameter, place)});
+    if (m.stored == nullptr || !is_matrix_of_products(*m.parameter)) continue;
+    if (place.part > 0) {
+      all.back().parameters.push_back(m.parameter->name);
+      continue;
+    }
+    all.push_back({m.stored,
+                   place.out * place.parts,
+                   place.in,
+                   place.theirs_in_out,
+                   !is_linear(*m.parameter),
+                   may_be_tiles(*m.parameter, place),
+                   {m.parameter->name}});
   }
   return all;
 }

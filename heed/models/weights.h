@@ -54,6 +54,8 @@ struct MatrixInFile {
   bool in_out;         // how it lies
   bool is_table;       // of tokens
   bool fits_in_tiles;  // else its sizes do not allow it to be quantised
+  // The parameters whose outputs it holds one after the other: q, k and v may be in one.
+  std::vector<std::string> parameters;
 };
 std::vector<MatrixInFile> matrices_of_products(const ShardedTensors& file, const nn::Parameters& parameters,
                                                const WeightsLayout& layout);

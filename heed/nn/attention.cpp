@@ -19,6 +19,7 @@ MultiHeadAttention::MultiHeadAttention(const Scope& scope, const StackConfig& co
 
 Tensor MultiHeadAttention::self(const Tensor& x, const AttentionSpans& spans, const PositionEncoding& positions,
                                 const Context& context) const {
+  if (context.trace) context.trace->rows(path + ".input", x, spans.queries);
   const int64_t q_size = heads * head_size, kv_size = kv_heads * head_size;
   const Tensor qkv =
       adapted(linear_side_by_side(x, in), x, in_adapters, spans.queries, context);  // (T, (H + 2 H_kv) D)

@@ -10,6 +10,7 @@ FeedForward::FeedForward(const Scope& scope, const StackConfig& config)
     : gated(config.gated),
       act(config.activation),
       activation_dropout(config.dropout.activation),
+      path(scope.path()),
       place(place_of(scope.path())) {
   const LinearOptions options = linear_options(config, config.biases.feed_forward);
   if (gated) gate_map = Linear(scope / "gate_proj", config.d_model, config.d_ff, options);
@@ -19,11 +20,16 @@ FeedForward::FeedForward(const Scope& scope, const StackConfig& config)
 
 Tensor FeedForward::forward(const Tensor& x, const Spans& spans, const Context& context) const {
   const Dropout drop = context.dropout(activation_dropout, place);
-  const bool plain = up.adapters.empty() && down.adapters.empty();
+  const bool plain = up.adapters.empty() && down.adapters.empty() && !context.trace;  // else what is between is needed
   if (!gated && plain) return feed_forward(x, {up.map, down.map, act, drop}, spans);
   const Tensor wide = up(x, spans, context);                                                         // (T, F)
   const Tensor hidden = gated ? gate(gate_map(x, spans, context), wide, act) : activate(wide, act);  // (T, F)
-  return down(dropout(hidden, spans, drop), spans, context);                                         // (T, C)
+  const Tensor dropped = dropout(hidden, spans, drop);
+  if (context.trace) {
+    context.trace->rows(path + ".input", x, spans);
+    context.trace->rows(path + ".hidden", dropped, spans);
+  }
+  return down(dropped, spans, context);  // (T, C)
 }
 
 }  // namespace heed::nn

@@ -11,6 +11,7 @@ struct FeedForward {
   bool gated = false;
   Activation act = Activation::kRelu;
   float activation_dropout = 0;
+  std::string path;
   uint64_t place = 0;
 
   FeedForward() = default;

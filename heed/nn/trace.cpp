@@ -121,6 +121,12 @@ Tensor Trace::tensor(const std::string& name) const {
   return stack(name, parts);
 }
 
+const Tensor& Trace::all_rows(const std::string& name) const {
+  const Item& it = item(name);
+  if (it.kind != Kind::kRows) fail("[trace] '{}' is no rows of tokens", name);
+  return it.x;
+}
+
 Shape Trace::shape(const std::string& name) const {
   const Item& it = item(name);
   const int64_t B = it.spans.count(), n = it.spans.longest();

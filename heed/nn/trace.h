@@ -29,14 +29,17 @@ class Trace {
   void attention(const std::string& path, const AttentionRecord& record);
 
   // Every name, in the order of the run: "....q", ".k", ".v", ".q_heads", ".k_heads", ".v_heads", ".scores",
-  // ".weights", ".head_output", ".merged", ".output" of each attention, and the rows of each block. Weights are those
-  // that met the values: in a training run after dropout.
+  // ".weights", ".head_output", ".merged", ".output" of each attention, ".input" of self-attention, ".input" and ".hidden"
+  // of each feed-forward, and the rows of each block. Weights are those that met the values: in a training run after
+  // dropout.
   std::vector<std::string> names() const;
   // Shapes of a batch of equal lengths: (B, n, C), (B, H, n, D), (B, H, n, n'). Ragged batches have no B.
   Shape shape(const std::string& name) const;
   // The numbers; of one sequence (without B) where the batch is ragged.
   Tensor tensor(const std::string& name) const;
   Tensor tensor(const std::string& name, int64_t sequence) const;
+  // Of what is rows of tokens, those of all sequences as they lie: (T, C)
+  const Tensor& all_rows(const std::string& name) const;
 
  private:
   enum class Kind { kRows, kHeads, kScores, kWeights };
