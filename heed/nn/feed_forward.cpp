@@ -20,16 +20,19 @@ FeedForward::FeedForward(const Scope& scope, const StackConfig& config)
 
 Tensor FeedForward::forward(const Tensor& x, const Spans& spans, const Context& context) const {
   const Dropout drop = context.dropout(activation_dropout, place);
-  const bool plain = up.adapters.empty() && down.adapters.empty() && !context.trace;  // else what is between is needed
-  if (!gated && plain) return feed_forward(x, {up.map, down.map, act, drop}, spans);
-  const Tensor wide = up(x, spans, context);                                                         // (T, F)
-  const Tensor hidden = gated ? gate(gate_map(x, spans, context), wide, act) : activate(wide, act);  // (T, F)
-  const Tensor dropped = dropout(hidden, spans, drop);
+  const auto hidden = [&] {
+    const Tensor wide = up(x, spans, context);                                                         // (T, F)
+    const Tensor active = gated ? gate(gate_map(x, spans, context), wide, act) : activate(wide, act);  // (T, F)
+    return dropout(active, spans, drop);
+  };
   if (context.trace) {
     context.trace->rows(path + ".input", x, spans);
-    context.trace->rows(path + ".hidden", dropped, spans);
+    // The fast path keeps nothing of it: whoever asks has it computed once more.
+    if (context.trace->wanted(path + ".hidden")) context.trace->rows(path + ".hidden", hidden(), spans);
   }
-  return down(dropped, spans, context);  // (T, C)
+  const bool plain = up.adapters.empty() && down.adapters.empty();
+  if (!gated && plain) return feed_forward(x, {up.map, down.map, act, drop}, spans);
+  return down(hidden(), spans, context);  // (T, C)
 }
 
 }  // namespace heed::nn

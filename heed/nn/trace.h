@@ -24,6 +24,8 @@ class Trace {
   // Where given, only names under one of these prefixes are kept.
   explicit Trace(std::vector<std::string> prefixes = {}) : prefixes_(std::move(prefixes)) {}
 
+  bool wanted(const std::string& name) const;
+
   // Called by the layers while they run. A second run under the same names replaces the first.
   void rows(const std::string& name, const Tensor& x, const Spans& spans);
   void attention(const std::string& path, const AttentionRecord& record);
@@ -50,7 +52,6 @@ class Trace {
     int64_t heads = 1;
     std::string attention;
   };
-  bool wanted(const std::string& name) const;
   const Item& item(const std::string& name) const;
   bool same_shapes(const Item& item) const;      // of all sequences, keys included
   bool add(const std::string& name, Item item);  // false where it is not wanted
