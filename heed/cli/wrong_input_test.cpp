@@ -83,6 +83,11 @@ TEST_F(WrongInput, FilesOfText) {
   refuse_text({"--text", text, "--set", "model.encoder_layers=3"}, 2, "is a key of the task 'translate'");
   refuse_text({"--text", text, "--from", (folder_ / "none").string()}, 1, "none");
   refuse_text({"--text", text, "--from", model_}, 1, "is a translator, expected a language model");
+  // Also in the words of the default.
+  for (const char* arch : {"gpt2", "llama"})
+    refuse_text({"--text", text, "--from", model_, "--arch", arch}, 2, "model.arch is said, and");
+  refuse_text({"--text", text, "--from", model_, "--tokenizer", "bpe"}, 2, "text.tokenizer is said, and");
+  refuse_text({"--text", text, "--from", model_, "--set", "model.arch=gpt2"}, 2, "model.arch is said, and");
   const std::string config = file("lm.toml", "task = 'lm'\ndata.text = '" + text + "'\nsave.out = '" + out_ + "'\n");
   expect_wrong("", {"train", config, "--quiet", "--encoder-layers", "3"}, 2,
                "--encoder-layers is a flag of the task 'translate', and '" + config + "' is of 'lm'");

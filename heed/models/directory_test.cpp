@@ -82,6 +82,14 @@ TEST(Directory, WhatCameFromTransformersGoesBackAsItWas) {
   for (const std::string& name : kGoldenMarians) expect_round_trip(load_translator(golden_marian(name)), "marian");
 }
 
+// The very files that transformers opened and computed with.
+TEST(Directory, WhatTransformersOpenedIsWrittenToday) {
+  const TemporaryFolder folder;
+  save_translator(folder.file("."), load_translator(golden_marian("written_by_heed")));
+  for (const char* file : {"/config.json", "/generation_config.json", "/model.safetensors"})
+    EXPECT_EQ(content_of(folder.file(".") + file), content_of(golden_marian("written_by_heed") + file)) << file;
+}
+
 ModelConfig small() {
   ModelConfig c;
   nn::StackConfig& s = c.encoder;
@@ -106,8 +114,9 @@ TEST(Directory, EveryShapeSurvivesToTheBit) {
       {"marian", [](ModelConfig& c) { c.share_source = false, c.source_vocabulary = 30; }},
       {"marian",
        [](ModelConfig& c) {
-         c.alignment = {1, 1};
+         c.alignment = {1, 1}, c.trained_length = 100;
        }},
+      {"heed", [](ModelConfig& c) { c.tie_embeddings = false, c.trained_length = 100; }},
       {"marian",
        [](ModelConfig& c) {
          c.tokens = {5, 3, 4, 5};

@@ -1,15 +1,17 @@
 """Marian's model directories, both ways.
 
-    marian.py                      makes tests/golden/marian/: directories that transformers wrote, with what they compute
+    marian.py                      makes tests/golden/marian/: directories that transformers wrote, and one that heed did, with
+                                   what transformers computes of each
     marian.py check MODEL [TEXT]   a directory that heed wrote, opened by transformers: ids, logits and greedy translations
 
-The check asks heed's own side for its numbers: `ninja -C build heed golden_marian`. It needs sentencepiece.
+Both ask heed's own side: `ninja -C build heed golden_marian`. The check needs sentencepiece.
 """
 
 import copy
 import shutil
 import subprocess
 import sys
+import tempfile
 import warnings
 from pathlib import Path
 
@@ -131,6 +133,28 @@ def make():
         save(stored, folder)
         opened = MarianMTModel.from_pretrained(folder, dtype=torch.float32).eval()
         expected(folder, opened, values)
+    written_by_heed(OUT / "marian" / "written_by_heed")
+
+
+def written_by_heed(folder):
+    """Trained by heed on lines of 44 words and the same backwards; transformers opens what it wrote."""
+    values = Values(95)
+    lines = [[f"w{i}" for i in values.ids(44, int(values.ids(7, 1)) + 1).tolist()] for _ in range(2000)]
+    with tempfile.TemporaryDirectory() as temporary:
+        work = Path(temporary)
+        (work / "src").write_text("".join(" ".join(line) + "\n" for line in lines))
+        (work / "tgt").write_text("".join(" ".join(line[::-1]) + "\n" for line in lines))
+        heed("heed", "train", "translate", "--src", work / "src", "--tgt", work / "tgt", "--tokenizer", "word", "--vocabulary", 47,
+             "--encoder-layers", 1, "--decoder-layers", 2, "--d-model", 16, "--d-ff", 32, "--heads", 2, "--dropout", 0,
+             "--preset", "tiny", "--max-length", 24, "--batch-tokens", 1024, "--learning-rate", 0.01, "--warmup", 50,
+             "--max-steps", 500, "--precision", "f32", "--seed", 1, "--out", work / "model", "--quiet", text="")  # fmt: skip
+        folder.mkdir(parents=True)
+        for name in ["config.json", "generation_config.json", "model.safetensors"]:
+            shutil.copy(work / "model" / name, folder)
+    model, report = MarianMTModel.from_pretrained(folder, output_loading_info=True, dtype=torch.float32)
+    assert not any(report[kind] for kind in ["missing_keys", "unexpected_keys", "mismatched_keys"]), report
+    model.generation_config.max_length = model.generation_config.forced_eos_token_id = None
+    expected(folder, model.eval(), values)
 
 
 TEXTS = ["the cat caught the mouse", "the big dog did not see three birds", "고양이가 쥐를 잡았다", "👩‍👩‍👧‍👦 cafe\u0301", "a"]
