@@ -83,34 +83,34 @@ std::vector<float> damped(const InputMoments& m, float share) {
   return h;
 }
 
-// kPull C (L^T)^-1 D^-1: behind it, the rest of the way from C = drift to C H^-1 is what the feedback does anyway.
-void set_pull(Feedback& f, std::vector<float> drift) {
-  const int64_t n = f.in;
-  for (float& x : drift) x *= kPull;
+// kPull C (L^T)^-1 D^-1 of C = missing: behind it, the rest of the way to C H^-1 is what the feedback does anyway.
+void set_pull(Feedback& f, std::vector<float> missing) {
+  const int64_t n = f.in, rows = static_cast<int64_t>(missing.size()) / n;
+  for (float& x : missing) x *= kPull;
   for (int64_t g = 0; g < n; g += kGroup) {
     if (g > 0) {
-      gemm({.M = n,
+      gemm({.M = rows,
             .N = kGroup,
             .K = g,
-            .a = {drift.data(), n},
+            .a = {missing.data(), n},
             .b = {f.minus_l.data() + g * n, n, true},
-            .c = drift.data() + g,
+            .c = missing.data() + g,
             .ldc = n,
             .accumulate = true});
     }
-    parallel_for(n, 16, [&](int64_t begin, int64_t end) {
+    parallel_for(rows, 16, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
         for (int64_t k = g; k < g + kGroup; ++k) {
-          float& x = drift[static_cast<size_t>(i * n + k)];
+          float& x = missing[static_cast<size_t>(i * n + k)];
           for (int64_t j = g; j < k; ++j) {
-            x += drift[static_cast<size_t>(i * n + j)] * f.minus_l[static_cast<size_t>(k * n + j)];
+            x += missing[static_cast<size_t>(i * n + j)] * f.minus_l[static_cast<size_t>(k * n + j)];
           }
         }
       }
     });
   }
-  for (size_t i = 0; i < drift.size(); ++i) drift[i] /= f.d[i % static_cast<size_t>(n)];
-  f.pull = std::move(drift);
+  for (size_t i = 0; i < missing.size(); ++i) missing[i] /= f.d[i % static_cast<size_t>(n)];
+  f.pull = std::move(missing);
 }
 
 // Scales around the one that lets the largest weight fill the range: one lane each.
@@ -119,18 +119,19 @@ using Lanes = std::array<float, kLanes>;
 
 // The weights of one group of one output, moved by the errors of all groups behind it.
 struct Group {
+  Range range;
   const float *moved, *exact;
   const float* minus_l;  // its block on the diagonal
   int64_t ld;
   const float* d;
 };
 
-Lanes scales_for(const float* moved) {
+Lanes scales_for(const float* moved, Range range) {
   float largest = 0;
   for (int64_t i = 0; i < kGroup; ++i) largest = std::abs(moved[i]) > std::abs(largest) ? moved[i] : largest;
   Lanes scales;
   for (int64_t c = 0; c < kLanes; ++c) {
-    const float steps = -8 * (1 + 0.2f * static_cast<float>(c - kLanes / 2) / (kLanes / 2));
+    const float steps = range.least * (1 + 0.2f * static_cast<float>(c - kLanes / 2) / (kLanes / 2));
     scales[static_cast<size_t>(c)] = std::abs(largest) < kLeastMagnitude ? 0 : f16_to_f32(f32_to_f16(largest / steps));
   }
   return scales;
@@ -159,7 +160,7 @@ struct Tried {
         for (size_t c = 0; c < kLanes; ++c) x[c] += back * error[static_cast<size_t>(j)][c];
       }
       for (size_t c = 0; c < kLanes; ++c) {
-        q[at][c] = rounded(std::min(std::max(x[c] * per_unit[c], -8.0f), 7.0f));
+        q[at][c] = rounded(std::min(std::max(x[c] * per_unit[c], g.range.least), g.range.most));
         const float value = scales[c] * q[at][c];
         error[at][c] = value - g.exact[k];
         loss[c] += g.d[k] * (x[c] - value) * (x[c] - value);
@@ -169,8 +170,8 @@ struct Tried {
 };
 
 // Writes the group with the best of its scales, and its errors.
-void quantise_group(uint8_t* tile, int64_t output, const Group& group, float* errors) {
-  const Lanes scales = scales_for(group.moved);
+void quantise_group(uint8_t* tile, NumberType type, int64_t output, const Group& group, float* errors) {
+  const Lanes scales = scales_for(group.moved, group.range);
   const Tried tried(group, scales);
   size_t best = 0;
   for (size_t c = 1; c < kLanes; ++c) best = tried.loss[c] < tried.loss[best] ? c : best;
@@ -181,7 +182,7 @@ void quantise_group(uint8_t* tile, int64_t output, const Group& group, float* er
     q[k] = static_cast<int8_t>(tried.q[k][best]);
     errors[k] = tried.error[k][best];
   }
-  store_group(tile, NumberType::kInt4, output, f32_to_f16(scales[best]), q.data());
+  store_group(tile, type, output, f32_to_f16(scales[best]), q.data());
 }
 
 }  // namespace
@@ -201,15 +202,19 @@ Feedback feedback_of(InputMoments m) {
     f.d.push_back(diagonal * diagonal);
     for (int64_t j = i + 1; j < f.in; ++j) f.minus_l[static_cast<size_t>(j * f.in + i)] /= -diagonal;
   }
-  if (!m.drift.empty()) set_pull(f, std::move(m.drift));
+  f.of_outputs = m.of_outputs;
+  if (!m.missing.empty()) set_pull(f, std::move(m.missing));
   return f;
 }
 
-void quantise_with_feedback(uint8_t* tiles, const Feedback& f, const float* w, int64_t out) {
-  const int64_t in = f.in, bytes = tile_bytes(NumberType::kInt4), groups = in / kGroup;
-  std::fill_n(tiles, quantised_bytes(NumberType::kInt4, out, in), uint8_t{0});
-  std::vector<float> moved(w, w + out * in), errors(static_cast<size_t>(out * in));
-  if (!f.pull.empty()) {
+void quantise_with_feedback(uint8_t* tiles, NumberType type, const Feedback& f, const float* w, int64_t out) {
+  const int64_t in = f.in, bytes = tile_bytes(type), groups = in / kGroup;
+  std::fill_n(tiles, quantised_bytes(type, out, in), uint8_t{0});
+  std::vector<float> moved(w, w + out * in), errors(moved.size());
+  if (f.of_outputs) {
+    if (f.pull.size() != moved.size()) fail("[quantise] {} outputs: expected those of the feedback", out);
+    for (size_t i = 0; i < moved.size(); ++i) moved[i] += f.pull[i];
+  } else if (!f.pull.empty()) {
     gemm({.M = out,
           .N = in,
           .K = in,
@@ -234,9 +239,10 @@ void quantise_with_feedback(uint8_t* tiles, const Feedback& f, const float* w, i
     parallel_for(tiles_across(out), 1, [&](int64_t begin, int64_t end) {
       for (int64_t row = begin * kTileOutputs; row < std::min(end * kTileOutputs, out); ++row) {
         const int64_t at = row * in + first;
-        quantise_group(tiles + (row / kTileOutputs * groups + g) * bytes, row % kTileOutputs,
-                       {moved.data() + at, w + at, f.minus_l.data() + first * in + first, in, f.d.data() + first},
-                       errors.data() + at);
+        quantise_group(
+            tiles + (row / kTileOutputs * groups + g) * bytes, type, row % kTileOutputs,
+            {range_of(type), moved.data() + at, w + at, f.minus_l.data() + first * in + first, in, f.d.data() + first},
+            errors.data() + at);
       }
     });
   }

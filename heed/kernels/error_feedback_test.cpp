@@ -41,24 +41,25 @@ Floats products(const Floats& a, const Floats& b, int64_t in) {
 }
 
 using Bytes = std::vector<uint8_t>;
-Bytes plain(const Floats& w, int64_t out, int64_t in) {
-  Bytes tiles(static_cast<size_t>(quantised_bytes(NumberType::kInt4, out, in)));
-  quantise(tiles.data(), NumberType::kInt4, w.data(), out, in);
+Bytes plain(const Floats& w, int64_t out, int64_t in, NumberType type = NumberType::kInt4) {
+  Bytes tiles(static_cast<size_t>(quantised_bytes(type, out, in)));
+  quantise(tiles.data(), type, w.data(), out, in);
   return tiles;
 }
-Bytes fed_back(const InputMoments& m, const Floats& w, int64_t out) {
-  Bytes tiles(static_cast<size_t>(quantised_bytes(NumberType::kInt4, out, m.in)), 0xAA);
-  quantise_with_feedback(tiles.data(), feedback_of(m), w.data(), out);
+Bytes fed_back(const InputMoments& m, const Floats& w, int64_t out, NumberType type = NumberType::kInt4) {
+  Bytes tiles(static_cast<size_t>(quantised_bytes(type, out, m.in)), 0xAA);
+  quantise_with_feedback(tiles.data(), type, feedback_of(m), w.data(), out);
   return tiles;
 }
 
-// The squared distance of what the quantised weights make of x from what w makes of `wanted`, and of the latter from 0.
-double loss(const Bytes& tiles, const Floats& w, const Floats& x, const Floats& wanted, int64_t in) {
+// The squared distance of what the quantised weights make of x from what w makes of `wanted`, as a share of the size of that.
+double loss(const Bytes& tiles, const Floats& w, const Floats& x, const Floats& wanted, int64_t in,
+            NumberType type = NumberType::kInt4) {
   const auto n = static_cast<size_t>(in);
   double sum = 0, size = 0;
   Floats row(n);
   for (size_t o = 0; o < w.size() / n; ++o) {
-    dequantise_row(row.data(), {tiles.data(), in, NumberType::kInt4}, static_cast<int64_t>(o));
+    dequantise_row(row.data(), {tiles.data(), in, type}, static_cast<int64_t>(o));
     for (size_t r = 0; r < x.size() / n; ++r) {
       double y = 0, y_wanted = 0;
       for (size_t i = 0; i < n; ++i) {
@@ -95,8 +96,11 @@ TEST(ErrorFeedback, OutputsMoveLess) {
   for (const int64_t out : {1, 17, 48}) {
     const int64_t in = 96;
     const Floats x = inputs(400, in, 3), unseen = inputs(200, in, 9), w = random_floats(out * in, 5, 0.02f);
-    const Bytes with = fed_back({in, products(x, x, in), {}}, w, out), without = plain(w, out, in);
-    EXPECT_LT(loss(with, w, unseen, unseen, in), 0.5 * loss(without, w, unseen, unseen, in)) << out;
+    for (const NumberType type : {NumberType::kInt4, NumberType::kInt8}) {
+      const Bytes with = fed_back({in, products(x, x, in), {}}, w, out, type), without = plain(w, out, in, type);
+      EXPECT_LT(loss(with, w, unseen, unseen, in, type), 0.5 * loss(without, w, unseen, unseen, in, type))
+          << out << " " << name(type);
+    }
   }
 }
 
@@ -108,9 +112,13 @@ TEST(ErrorFeedback, WhatWasLostBeforeIsMadeUpFor) {
   for (size_t i = 0; i < x.size(); ++i) x[i] *= i % 64 < 20 ? 0.7f : 1.1f;
   Floats lost = wanted;
   for (size_t i = 0; i < x.size(); ++i) lost[i] -= x[i];
-  const Floats h = products(x, x, in);
+  const Floats h = products(x, x, in), missing = products(lost, x, in);
   const double without = loss(fed_back({in, h, {}}, w, out), w, x, wanted, in);
-  EXPECT_LT(loss(fed_back({in, h, products(lost, x, in)}, w, out), w, x, wanted, in), 0.5 * without);
+  EXPECT_LT(loss(fed_back({in, h, missing}, w, out), w, x, wanted, in), 0.5 * without);
+  // The same told of the outputs.
+  Floats of_outputs(w.size());
+  gemm({.M = out, .N = in, .K = in, .a = {w.data(), in}, .b = {missing.data(), in}, .c = of_outputs.data(), .ldc = in});
+  EXPECT_LT(loss(fed_back({in, h, of_outputs, true}, w, out), w, x, wanted, in), 0.5 * without);
 }
 
 // Inputs that say nothing of each other, or nothing at all: as good as rounding each weight by itself.

@@ -48,11 +48,6 @@ float scale_of(const uint8_t* tile, int64_t row) {
   return f16_to_f32(static_cast<uint16_t>(at[0] | at[1] << 8));
 }
 
-struct Range {
-  float least, most;
-};
-Range range_of(NumberType type) { return type == NumberType::kInt8 ? Range{-127, 127} : Range{-8, 7}; }
-
 float nearest(float x, float per_unit, Range range) {
   return std::clamp(std::nearbyint(x * per_unit), range.least, range.most);
 }

@@ -35,6 +35,12 @@ struct Quantised {
   NumberType type;
 };
 
+// Of q.
+struct Range {
+  float least, most;
+};
+constexpr Range range_of(NumberType type) { return type == NumberType::kInt8 ? Range{-127, 127} : Range{-8, 7}; }
+
 // w: (out, in) by rows. The scale of a group is searched for: the one with the least squared error.
 void quantise(uint8_t* tiles, NumberType type, const float* w, int64_t out, int64_t in);
 // One group of one output of a tile, into memory that was zero: its scale as f16, and kGroup numbers within the range.

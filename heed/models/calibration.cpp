@@ -32,8 +32,9 @@ LinearWeight& map_of(nn::EncoderBlock& block, const std::string& weight) {
 
 // sum += a^T b, of rows of tokens
 void add_products(std::vector<float>& sum, const Tensor& a, const Tensor& b) {
-  const int64_t n = a.cols();
-  kernels::gemm({.M = n,
+  const int64_t n = b.cols();
+  sum.resize(static_cast<size_t>(a.cols() * n));
+  kernels::gemm({.M = a.cols(),
                  .N = n,
                  .K = a.rows(),
                  .a = {a.data(), a.ld(), true},
@@ -59,36 +60,51 @@ Calibration::Calibration(const std::string& folder, const std::vector<std::vecto
     parts_.push_back({batch.spans, x, x});
     batch = {}, lengths.clear();
   }
-  for (const nn::EncoderBlock& block : exact_.stack.blocks) {
-    const auto number = static_cast<size_t>(block.number);
-    const auto add = [&](const std::string& in, const std::string& input, std::initializer_list<const char*> maps) {
-      Stage stage{number, block.path + in + input, {}};
-      for (const char* map : maps) stage.weights.push_back(block.path + in + "." + map + std::string(kWeight));
-      stages_.push_back(std::move(stage));
-    };
-    if (block.with_attention) {
-      add(".self_attn", ".input", {"q_proj", "k_proj", "v_proj"});
-      add(".self_attn", ".merged", {"out_proj"});
-    }
-    if (block.with_feed_forward) {
-      add(".feed_forward", ".input", {"gate_proj", "up_proj"});
-      add(".feed_forward", ".hidden", {"down_proj"});
-    }
+  for (const nn::EncoderBlock& block : exact_.stack.blocks) add_stages(block);
+}
+
+void Calibration::add_stages(const nn::EncoderBlock& block) {
+  const auto add = [&](const std::string& in, const std::string& input, std::initializer_list<const char*> maps) {
+    Stage& stage = stages_.emplace_back();
+    stage.block = static_cast<size_t>(block.number);
+    stage.input = block.path + in + input;
+    for (const char* map : maps) stage.weights.push_back(block.path + in + "." + map + std::string(kWeight));
+  };
+  const auto is_sum = [](const nn::SubLayer& layer) {
+    return layer.norm_place == nn::NormPlace::kPre && layer.with_residual;
+  };
+  if (block.with_attention) {
+    add(".self_attn", ".input", {"q_proj", "k_proj", "v_proj"});
+    add(".self_attn", ".merged", {"out_proj"});
+    if (is_sum(block.self_attn_layer)) stages_.back().adds = Stage::kAttention;
   }
+  if (block.with_feed_forward) {
+    add(".feed_forward", ".input", {"gate_proj", "up_proj"});
+    add(".feed_forward", ".hidden", {"down_proj"});
+    if (is_sum(block.feed_forward_layer)) stages_.back().adds = Stage::kFeedForward;
+  }
+}
+
+Calibration::Seen Calibration::look(const Decoder& model, const Stage& stage, const Tensor& x, const Spans& spans) {
+  const std::string added = model.stack.blocks[stage.block].self_attn.path + ".output";
+  nn::Trace trace({stage.input, added});
+  const Tensor y = run(model, stage.block, x, spans, &trace);
+  Seen seen{trace.all_rows(stage.input), {}};
+  if (stage.adds == Stage::kAttention) seen.sum = x + trace.all_rows(added);
+  if (stage.adds == Stage::kFeedForward) seen.sum = y;
+  return seen;
 }
 
 kernels::InputMoments Calibration::moments(const Stage& stage, const std::function<void(double)>& on_part) const {
   const NoGrad no_grad;
   kernels::InputMoments m;
+  m.of_outputs = stage.adds != Stage::kNone;
   for (const Part& part : parts_) {
-    nn::Trace with_exact({stage.input}), with_quantised({stage.input});
-    run(exact_, stage.block, part.exact, part.spans, &with_exact);
-    run(quantised_, stage.block, part.quantised, part.spans, &with_quantised);
-    const Tensor &x = with_quantised.all_rows(stage.input), &wanted = with_exact.all_rows(stage.input);
-    m.in = x.cols();
-    m.h.resize(static_cast<size_t>(m.in * m.in)), m.drift.resize(m.h.size());
-    add_products(m.h, x, x);
-    add_products(m.drift, subtract(wanted, x), x);
+    const Seen wanted = look(exact_, stage, part.exact, part.spans),
+               found = look(quantised_, stage, part.quantised, part.spans);
+    m.in = found.input.cols();
+    add_products(m.h, found.input, found.input);
+    add_products(m.missing, m.of_outputs ? wanted.sum - found.sum : wanted.input - found.input, found.input);
     if (on_part) on_part(static_cast<double>(&part - parts_.data() + 1) / static_cast<double>(parts_.size()));
   }
   return m;

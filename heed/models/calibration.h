@@ -28,10 +28,12 @@ class Calibration {
     size_t block = 0;
     std::string input;                 // in the trace
     std::vector<std::string> weights;  // names of the parameters
+    // A map whose outputs are added to its block's input makes up for all that the sum has lost; others for their inputs.
+    enum { kNone, kAttention, kFeedForward } adds = kNone;
   };
   // In the order of the run. When the last stage of a block has been dealt with, pass() it.
   const std::vector<Stage>& stages() const { return stages_; }
-  // on_part(share of the texts) is called between parts.
+  // on_part(share of the texts) is called after each part of them.
   kernels::InputMoments moments(const Stage& stage, const std::function<void(double)>& on_part = {}) const;
   // From now on these maps, whose outputs lie one after the other in the tiles, are computed with them.
   void replace(const Stage& stage, const std::vector<std::string>& weights, std::shared_ptr<const Tiles> tiles);
@@ -43,6 +45,13 @@ class Calibration {
     Spans spans;
     Tensor exact, quantised;
   };
+  // What the maps of a stage read, and the sum that their outputs were added to.
+  struct Seen {
+    Tensor input, sum;
+  };
+  static Seen look(const Decoder& model, const Stage& stage, const Tensor& x, const Spans& spans);
+  void add_stages(const nn::EncoderBlock& block);
+
   Decoder exact_, quantised_;
   std::vector<Part> parts_;
   std::vector<Stage> stages_;

@@ -31,19 +31,17 @@ std::vector<float> rows_of(const MatrixInFile& m) {
   return turned;
 }
 
-std::shared_ptr<const Tiles> rounded(const MatrixInFile& m, NumberType type) {
+// With feedback, or each weight by itself.
+std::shared_ptr<const Tiles> rounded(const MatrixInFile& m, NumberType type, const kernels::Feedback* feedback) {
   const auto tiles = std::make_shared<Tiles>();
   tiles->type = type;
   tiles->bytes.resize(static_cast<size_t>(kernels::quantised_bytes(type, m.out, m.in)));
-  kernels::quantise(tiles->bytes.data(), type, rows_of(m).data(), m.out, m.in);
-  return tiles;
-}
-
-std::shared_ptr<const Tiles> fed_back(const MatrixInFile& m, const kernels::Feedback& feedback) {
-  const auto tiles = std::make_shared<Tiles>();
-  tiles->type = NumberType::kInt4;
-  tiles->bytes.resize(static_cast<size_t>(kernels::quantised_bytes(NumberType::kInt4, m.out, m.in)));
-  kernels::quantise_with_feedback(tiles->bytes.data(), feedback, rows_of(m).data(), m.out);
+  const std::vector<float> rows = rows_of(m);
+  if (feedback) {
+    kernels::quantise_with_feedback(tiles->bytes.data(), type, *feedback, rows.data(), m.out);
+  } else {
+    kernels::quantise(tiles->bytes.data(), type, rows.data(), m.out, m.in);
+  }
   return tiles;
 }
 
@@ -82,7 +80,7 @@ QuantisedModel::QuantisedModel(std::string from, const QuantiseOptions& options)
   }
   if (bits_ == 4 && options.texts) calibrate(options.texts(), options.on_progress);
   for (const MatrixInFile& m : model_.matrices) {
-    if (m.fits_in_tiles && !tiles_.contains(m.tensor)) tiles_[m.tensor] = rounded(m, type_of(m));
+    if (m.fits_in_tiles && !tiles_.contains(m.tensor)) tiles_[m.tensor] = rounded(m, type_of(m), nullptr);
   }
   describe();
 }
@@ -106,12 +104,8 @@ void QuantisedModel::calibrate(const std::vector<std::vector<int32_t>>& texts,
       const bool here =
           std::find(stages[i].weights.begin(), stages[i].weights.end(), m.parameters[0]) != stages[i].weights.end();
       if (!here || !m.fits_in_tiles) continue;
-      if (type_of(m) == NumberType::kInt8) {
-        tiles_[m.tensor] = rounded(m, NumberType::kInt8);
-      } else {
-        if (!feedback) feedback = kernels::feedback_of(calibration.moments(stages[i], progress));
-        tiles_[m.tensor] = fed_back(m, *feedback);
-      }
+      if (!feedback) feedback = kernels::feedback_of(calibration.moments(stages[i], progress));
+      tiles_[m.tensor] = rounded(m, type_of(m), &*feedback);
       calibration.replace(stages[i], m.parameters, tiles_[m.tensor]);
     }
     const bool last = i + 1 == stages.size() || stages[i + 1].block != stages[i].block;

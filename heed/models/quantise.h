@@ -16,7 +16,7 @@ namespace heed::models {
 
 struct QuantiseOptions {
   int64_t bits = 8;  // or 4
-  // Token ids of texts, asked for once the model is seen to be fit. With them, 4 bits are chosen so that what maps make of
+  // Token ids of texts, asked for once the model is seen to be fit. With them, bits are chosen so that what maps make of
   // these texts changes least (kernels/error_feedback.h); without, so that the weights do.
   std::function<std::vector<std::vector<int32_t>>()> texts = {};
   std::function<void(double share)> on_progress = {};  // while texts are read

@@ -11,7 +11,7 @@
 namespace heed::tasks {
 
 struct CalibrationConfig {
-  int64_t tokens = 16384;    // about so many in all
+  int64_t tokens = 49152;    // about so many in all
   int64_t longest = 512;     // tokens of a text, or the context where that is shorter
   uint64_t seed = 20170612;  // of what the model writes
 };
