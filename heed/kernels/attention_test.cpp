@@ -10,6 +10,7 @@
 #include "heed/base/error.h"
 #include "heed/base/threads.h"
 #include "heed/kernels/attention_testing.h"
+#include "heed/kernels/testing.h"
 
 namespace heed::kernels {
 namespace {
@@ -282,15 +283,17 @@ TEST(Attention, OverflowMeetsItsBias) {
 }
 
 TEST(Attention, NaNIsNotHidden) {
-  for (int biases = 0; biases < 3; ++biases) {
-    Case c({20}, {20}, {1, 1, 16, 16}, 61);
-    c.add.assign(400, -1.0f);
-    if (biases == 1) c.set_slopes();
-    if (biases == 2) c.a.mask = {.keep = nullptr, .add = c.add.data(), .stride_row = 20};
-    c.q[static_cast<size_t>(4 * c.q_ld)] = std::numeric_limits<float>::quiet_NaN();
-    const Outputs o = run(c, Which::kFast);
-    for (int64_t r = 0; r < 20; ++r) EXPECT_EQ(std::isnan(o.out[static_cast<size_t>(r * 16)]), r == 4) << r;
-  }
+  testing::on_every_target([] {
+    for (int biases = 0; biases < 3; ++biases) {
+      Case c({20}, {20}, {1, 1, 16, 16}, 61);
+      c.add.assign(400, -1.0f);
+      if (biases == 1) c.set_slopes();
+      if (biases == 2) c.a.mask = {.keep = nullptr, .add = c.add.data(), .stride_row = 20};
+      c.q[static_cast<size_t>(4 * c.q_ld)] = std::numeric_limits<float>::quiet_NaN();
+      const Outputs o = run(c, Which::kFast);
+      for (int64_t r = 0; r < 20; ++r) EXPECT_EQ(std::isnan(o.out[static_cast<size_t>(r * 16)]), r == 4) << r;
+    }
+  });
 }
 
 TEST(Attention, WeightsAreThoseOfTheRun) {
