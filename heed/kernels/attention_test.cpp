@@ -62,6 +62,24 @@ TEST(Attention, WorkingMemoryIsBounded) {
   set_num_threads(0);
 }
 
+// Tables of relative biases as well, for one long sequence beside many short ones: 0.2 MB of them rather than 268.
+TEST(Attention, WorkingMemoryIsBoundedForMixedLengths) {
+  std::vector<int> lengths(2049, 1);
+  lengths[1000] = 2048;
+  Case c(lengths, lengths, {8, 8, 16, 16}, 8);
+  Random random(9);
+  c.a.relative_first = -2047, c.a.relative_count = 4095;
+  c.relative = random_floats(random, c.a.relative_count * c.a.heads);
+  c.a.relative = c.relative.data();
+  set_num_threads(1);
+  release_unused();
+  reset_peak();
+  const int64_t before = pool_stats().peak_used;
+  run(c, Which::kFast);
+  EXPECT_LT(pool_stats().peak_used - before, int64_t{8} << 20);
+  set_num_threads(0);
+}
+
 // One sequence, one head, nothing special.
 Attention one_head(const int32_t* q_offsets, const int32_t* k_offsets, int64_t size, float scale) {
   Attention a{};
