@@ -318,6 +318,20 @@ TEST(Optimizing, TakesItsNumbersInDouble) {
   }
 }
 
+TEST(Optimizing, ANormOfFifteenIsClippedByAFifteenth) {
+  const Tensor slope = Tensor::from({10, -5, 10, 0}, {4});
+  for (const float clip : {1.0f, 15.0f}) {  // at the threshold gradients stay as they are
+    nn::Parameters parameters;
+    const Tensor w = parameters.declare("w", {4}, nn::Init::zeros());
+    parameters.allocate(1);
+    Optimizer optimizer(parameters, {.kind = OptimizerKind::kSgd, .clip_norm = clip});
+    sum(w * slope).backward();
+    EXPECT_DOUBLE_EQ(optimizer.step(1), 15);
+    const float scale = clip / 15;
+    testing::expect_values(w, {-10 * scale, 5 * scale, -10 * scale, 0}, 1e-7f);
+  }
+}
+
 TEST(Optimizing, RefusesWhatMakesNoSense) {
   nn::Parameters none;
   EXPECT_EQ(testing::message_of([&] { Optimizer(none, {}); }), "[optimizer] nothing to train");
