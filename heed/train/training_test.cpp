@@ -153,6 +153,15 @@ TEST(Training, TheSameBitsAtAnyNumberOfThreads) {
   expect_same_at_any_number_of_threads<LanguageModel>(one_layer(PositionKind::kT5));
 }
 
+TEST(Training, TheSameBitsAtAnyNumberOfThreadsInBf16) {
+  const PrecisionScope bf16(Precision::kBf16);
+  ModelConfig config = small_model(PositionKind::kSinusoidal, 0.1f);
+  config.encoder.layers = config.decoder.layers = 1;
+  expect_same_at_any_number_of_threads<Translator>(config);
+  config.decoder.gated = true;
+  expect_same_at_any_number_of_threads<LanguageModel>(config);
+}
+
 // After the first step a step takes nothing from the system, neither through the pool nor past it.
 template <class Job>
 void expect_no_allocation(const Job& job) {
