@@ -5,25 +5,17 @@ train.py --preset tiny|base|chargpt|gpt2|vit|shakespeare [--precision f32|bf16] 
 
 import argparse
 import json
-import os
 import resource
 import statistics
 import sys
 import time
 from pathlib import Path
 
-# Large blocks stay in the heap instead of being mapped and unmapped every step: worth 22 to 82 % to PyTorch.
-MALLOC = {
-    "MALLOC_MMAP_THRESHOLD_": "4000000000",
-    "MALLOC_TRIM_THRESHOLD_": "8000000000",
-    "MALLOC_TOP_PAD_": "268435456",
-}
-if any(os.environ.get(key) != value for key, value in MALLOC.items()):
-    os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, **MALLOC})
+import malloc_settings  # noqa: F401  before torch: it may start this script again
 
-import torch  # noqa: E402
+import torch
 
-import models  # noqa: E402
+import models
 
 BENCH = Path(__file__).resolve().parents[1]
 VOCABULARY = 10000  # of the translators

@@ -36,6 +36,9 @@ class ParamsShow : public Show {
                         has("--vocabulary");
     if (preset_.empty() && !shaped) preset_ = "base";
     if (!preset_.empty()) config_ = models::preset(preset_);
+    // Another body has the preset's shape: a preset of one stack fills the one that it lacks.
+    if (!preset_.empty() && config_.family == Family::kEncoder) config_.decoder = config_.encoder;
+    if (!preset_.empty() && config_.family == Family::kDecoder) config_.encoder = config_.decoder;
     if (!family_.empty())
       config_.family = static_cast<Family>(std::find(kFamilies.begin(), kFamilies.end(), family_) - kFamilies.begin());
     for (nn::StackConfig* stack : {&config_.encoder, &config_.decoder}) {

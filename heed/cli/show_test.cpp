@@ -252,6 +252,16 @@ TEST_F(Program, ParamsCountsTheReferenceShapes) {
   EXPECT_NE(run({"show", "params", "--preset", "base"}).out.find("44,140,544: 2,048 more"), std::string::npos);
 }
 
+TEST_F(Program, ParamsOfAPresetWithAnotherBodyKeepItsShape) {
+  const json decoder = run_json({"show", "params", "--preset", "llama"});
+  const json encoder = run_json({"show", "params", "--preset", "llama", "--family", "encoder"});
+  for (const char* key : {"d_model", "layers", "heads", "d_ff", "block"}) EXPECT_EQ(encoder[key], decoder[key]) << key;
+  EXPECT_EQ(encoder["stacks"], decoder["stacks"]);
+  const json both = run_json({"show", "params", "--preset", "encoder", "--family", "encoder-decoder"});
+  EXPECT_EQ(both["d_model"], 256);
+  EXPECT_EQ(both["block"], run_json({"show", "params", "--preset", "encoder"})["block"]);
+}
+
 TEST_F(Program, HelpAndVersionAreAnswers) {
   for (const std::vector<std::string>& arguments :
        std::vector<std::vector<std::string>>{{}, {"--help"}, {"--version"}, {"show"}, {"show", "--help"}}) {

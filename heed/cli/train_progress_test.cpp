@@ -1,49 +1,13 @@
 // The live line of a training, on a terminal that a test made.
 #include "heed/cli/train_progress.h"
 
-#include <fcntl.h>
-#include <gtest/gtest.h>
-#include <pty.h>
-#include <termios.h>
-#include <unistd.h>
-
-#include <cstdio>
+#include <chrono>
 #include <thread>
+
+#include "heed/cli/terminal_test.h"
 
 namespace heed::cli {
 namespace {
-
-// While it lives, standard error is a terminal of so many columns.
-class Terminal {
- public:
-  explicit Terminal(unsigned short columns) {
-    termios raw{};
-    cfmakeraw(&raw);  // what is written is what is read
-    winsize size{};
-    size.ws_row = 24, size.ws_col = columns;
-    EXPECT_EQ(::openpty(&screen_, &keyboard_, nullptr, &raw, &size), 0);
-    ::fcntl(screen_, F_SETFL, O_NONBLOCK);
-    std::fflush(stderr);
-    before_ = ::dup(2);
-    ::dup2(keyboard_, 2);
-  }
-  ~Terminal() {
-    std::fflush(stderr);
-    ::dup2(before_, 2);
-    for (const int descriptor : {before_, screen_, keyboard_}) ::close(descriptor);
-  }
-  // What was written since the last call.
-  std::string seen() {
-    std::fflush(stderr);
-    std::string text(4096, '\0');
-    const ssize_t size = ::read(screen_, text.data(), text.size());
-    text.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
-    return text;
-  }
-
- private:
-  int screen_ = -1, keyboard_ = -1, before_ = -1;
-};
 
 train::StepReport report(int64_t step) {
   train::StepReport r;
@@ -57,7 +21,7 @@ void until_due() { std::this_thread::sleep_for(std::chrono::milliseconds(250)); 
 TEST(TrainProgress, OnATerminalOneLineIsWrittenOverAndCut) {
   const std::string whole = "epoch 1 25%  step 1  loss 2.500  ppl 12.00  lr 1.00e-03  1000 tok/s  1 min 30 s left";
   for (const unsigned short columns : {20, 200}) {
-    Terminal terminal(columns);
+    Terminal terminal(stderr, columns);
     const Common common;
     TrainProgress progress(common);
     until_due();
@@ -72,7 +36,7 @@ TEST(TrainProgress, OnATerminalOneLineIsWrittenOverAndCut) {
 }
 
 TEST(TrainProgress, AMessageBeginsOnALineOfItsOwn) {
-  Terminal terminal(80);
+  Terminal terminal(stderr, 80);
   const Common common;
   {
     TrainProgress progress(common);

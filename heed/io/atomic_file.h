@@ -24,7 +24,9 @@ struct FileCalls {
   bool unnamed_temporary = true;  // no name in the folder until all is written, where the file system can
 };
 
-// On any failure, and when commit() is never reached, what was at `path` stays as it was and nothing is left beside it.
+// On any failure before the rename, and when commit() is never reached, what was at `path` stays as it was and nothing is
+// left beside it. Where only the folder cannot be synced, commit() fails too, but the new file is there, whole: it may
+// not survive a power cut.
 // A symbolic link stays a link: its target is replaced. Pipes and devices (/dev/stdout) are written to directly.
 class AtomicFile {
  public:

@@ -107,6 +107,26 @@ TEST_P(EveryTemporary, FailuresToSyncAndRenameLeaveTheOldFile) {
   EXPECT_EQ(folder_.entries(), 1u);
 }
 
+// The second sync is the folder's, after the rename. EINVAL is a file system that syncs no folders.
+TEST_P(EveryTemporary, AFolderThatCannotBeSyncedHasTheNewFile) {
+  const auto failing_second = [&](int error) {
+    FileCalls result = calls();
+    result.sync = [error, syncs = 0](int) mutable {
+      errno = error;
+      return ++syncs == 2 ? -1 : 0;
+    };
+    return result;
+  };
+  put_content(folder_.file("a"), "old");
+  EXPECT_EQ(reason(folder_.file("a"), failing_second(EIO), "new"), "Input/output error");
+  EXPECT_EQ(content_of(folder_.file("a")), "new");
+  AtomicFile file(folder_.file("a"), failing_second(EINVAL));
+  file.write("newer");
+  file.commit();
+  EXPECT_EQ(content_of(folder_.file("a")), "newer");
+  EXPECT_EQ(folder_.entries(), 1u);
+}
+
 TEST_P(EveryTemporary, GoesOnAfterInterruptsAndShortWrites) {
   FileCalls slow = calls();
   slow.write = [turn = 0](int fd, const void* data, size_t size) mutable -> ssize_t {

@@ -4,6 +4,7 @@
 
 #include "heed/kernels/attention_gradients-inl.h"
 #include "heed/kernels/attention_plan.h"
+#include "heed/kernels/attention_relative-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
@@ -251,12 +252,6 @@ void backward_block(Task& task, const Head& h, const Block& b) {
   if (!direct) write_rows({room.dq, room.D, b.rows, a.D}, to, dq.ld, dq.accumulate || begin > 0);
 }
 
-// The sums along a line are added to the head's entries of the relative table, distances in order.
-void fold_line(const Head& h, const float* dline, float* table) {
-  const Attention& a = *h.a;
-  for (int64_t i = 0; i < h.nq + h.nk - 1; ++i) table[relative_entry(a, h.nk - 1 - i - h.shift)] += dline[i];
-}
-
 void finish_sums(const Task& task, const Head& h, const Sums& sums, const HeadsOut& to, int64_t columns, bool direct) {
   if (!sums.data) return;
   const int64_t first = task.piece.k_first, last = task.piece.k_last;
@@ -303,7 +298,7 @@ void backward_head(Task& task, const Head& h) {
 }
 
 // A piece whose keys are no more than a panel.
-void backward_panel(Task& task, int64_t sequence, int64_t kv_head, float* tables) {
+void backward_panel(Task& task, int64_t sequence, int64_t kv_head, const RelativeTables& tables) {
   const Attention& a = *task.a;
   const AttentionBackward& b = *task.b;
   const Room& room = *task.room;
@@ -333,14 +328,14 @@ void backward_panel(Task& task, int64_t sequence, int64_t kv_head, float* tables
     }
     if (b.drelative) std::fill_n(room.dline, line_floats(h.nq, h.nk), 0.0f);
     backward_head(task, h);
-    if (b.drelative) fold_line(h, room.dline, tables + (sequence * a.heads + head) * a.relative_count);
+    if (b.drelative) tables.fold_line(h, room.dline);
   }
   if (!piece.keys) return;
   finish_sums(task, h, task.dk, b.dk, a.D, direct);
   finish_sums(task, h, task.dv, b.dv, a.Dv, direct);
 }
 
-void backward_piece(Task& task, int64_t sequence, int64_t kv_head, float* tables) {
+void backward_piece(Task& task, int64_t sequence, int64_t kv_head, const RelativeTables& tables) {
   const int64_t first = task.piece.k_first, last = task.piece.k_last;
   for (int64_t key = first; key == first || key < last; key += kPanel) {
     task.piece.k_first = key;
@@ -349,19 +344,9 @@ void backward_piece(Task& task, int64_t sequence, int64_t kv_head, float* tables
   }
 }
 
-// One table a sequence and head, added sequence by sequence.
-void add_tables(const Attention& a, const float* tables, float* drelative) {
-  for (int64_t s = 0; s < a.sequences; ++s) {
-    for (int64_t head = 0; head < a.heads; ++head) {
-      const float* table = tables + (s * a.heads + head) * a.relative_count;
-      for (int64_t e = 0; e < a.relative_count; ++e) drelative[e * a.heads + head] += table[e];
-    }
-  }
-}
-
 // Spans are of queries where their gradients are computed, else of keys.
 void backward_pass(const Attention& a, const AttentionBackward& b, bool queries, bool keys, int64_t longest,
-                   float* tables) {
+                   const RelativeTables& tables) {
   const int64_t nq = longest_of(a.q_offsets, a.sequences), nk = longest_of(a.k_offsets, a.sequences);
   const WorkSpans spans(queries ? a.q_offsets : a.k_offsets, a.sequences, longest);
   const int64_t pieces = spans.size() * a.kv_heads;
@@ -392,18 +377,16 @@ void backward_pass(const Attention& a, const AttentionBackward& b, bool queries,
 
 void attention_gradients(const Attention& a, const AttentionBackward& b) {
   const int64_t whole = int64_t{1} << 40;
+  const RelativeTables tables(a, b.drelative != nullptr);
   // With fewer heads than threads the work is cut finer, by queries and then by keys: two products more, the same bits.
   const bool few = a.sequences * a.kv_heads < num_threads() && longest_of(a.q_offsets, a.sequences) > 4 * kQueryBlock;
   if (few && !b.drelative) {
-    if (b.dq.data) backward_pass(a, b, true, false, 4 * kQueryBlock, nullptr);
-    if (b.dk.data || b.dv.data) backward_pass(a, b, false, true, 2 * kKeyTile, nullptr);
+    if (b.dq.data) backward_pass(a, b, true, false, 4 * kQueryBlock, tables);
+    if (b.dk.data || b.dv.data) backward_pass(a, b, false, true, 2 * kKeyTile, tables);
     return;
   }
-  const int64_t table_floats = b.drelative ? a.sequences * a.heads * a.relative_count : 0;
-  const Scratch<float> tables(table_floats);
-  std::fill_n(tables.data(), table_floats, 0.0f);
-  backward_pass(a, b, true, true, whole, tables.data());
-  if (b.drelative) add_tables(a, tables.data(), b.drelative);
+  backward_pass(a, b, true, true, whole, tables);
+  if (b.drelative) tables.add_to(b.drelative);
 }
 
 }  // namespace heed::kernels::HWY_NAMESPACE

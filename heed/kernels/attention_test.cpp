@@ -10,6 +10,7 @@
 #include "heed/base/error.h"
 #include "heed/base/threads.h"
 #include "heed/kernels/attention_testing.h"
+#include "heed/kernels/testing.h"
 
 namespace heed::kernels {
 namespace {
@@ -58,6 +59,24 @@ TEST(Attention, WorkingMemoryIsBounded) {
   run(c, Which::kFast);
   EXPECT_LT(pool_stats().peak_used - before, int64_t{8} << 20);
   EXPECT_LT(pool_stats().bytes_held - before, int64_t{8} << 20);
+  set_num_threads(0);
+}
+
+// Tables of relative biases as well, for one long sequence beside many short ones: 0.2 MB of them rather than 268.
+TEST(Attention, WorkingMemoryIsBoundedForMixedLengths) {
+  std::vector<int> lengths(2049, 1);
+  lengths[1000] = 2048;
+  Case c(lengths, lengths, {8, 8, 16, 16}, 8);
+  Random random(9);
+  c.a.relative_first = -2047, c.a.relative_count = 4095;
+  c.relative = random_floats(random, c.a.relative_count * c.a.heads);
+  c.a.relative = c.relative.data();
+  set_num_threads(1);
+  release_unused();
+  reset_peak();
+  const int64_t before = pool_stats().peak_used;
+  run(c, Which::kFast);
+  EXPECT_LT(pool_stats().peak_used - before, int64_t{8} << 20);
   set_num_threads(0);
 }
 
@@ -282,15 +301,17 @@ TEST(Attention, OverflowMeetsItsBias) {
 }
 
 TEST(Attention, NaNIsNotHidden) {
-  for (int biases = 0; biases < 3; ++biases) {
-    Case c({20}, {20}, {1, 1, 16, 16}, 61);
-    c.add.assign(400, -1.0f);
-    if (biases == 1) c.set_slopes();
-    if (biases == 2) c.a.mask = {.keep = nullptr, .add = c.add.data(), .stride_row = 20};
-    c.q[static_cast<size_t>(4 * c.q_ld)] = std::numeric_limits<float>::quiet_NaN();
-    const Outputs o = run(c, Which::kFast);
-    for (int64_t r = 0; r < 20; ++r) EXPECT_EQ(std::isnan(o.out[static_cast<size_t>(r * 16)]), r == 4) << r;
-  }
+  testing::on_every_target([] {
+    for (int biases = 0; biases < 3; ++biases) {
+      Case c({20}, {20}, {1, 1, 16, 16}, 61);
+      c.add.assign(400, -1.0f);
+      if (biases == 1) c.set_slopes();
+      if (biases == 2) c.a.mask = {.keep = nullptr, .add = c.add.data(), .stride_row = 20};
+      c.q[static_cast<size_t>(4 * c.q_ld)] = std::numeric_limits<float>::quiet_NaN();
+      const Outputs o = run(c, Which::kFast);
+      for (int64_t r = 0; r < 20; ++r) EXPECT_EQ(std::isnan(o.out[static_cast<size_t>(r * 16)]), r == 4) << r;
+    }
+  });
 }
 
 TEST(Attention, WeightsAreThoseOfTheRun) {

@@ -82,7 +82,7 @@ HWY_INLINE F16 exp2_nonpositive(F16 x) {
   const auto magic = hn::Set(d, 12582912.0f + 127.0f);
   F16 y;
   for (int i = 0; i < kParts; ++i) {
-    const auto v = hn::Max(hn::Set(d, -127.0f), x.part[i]);
+    const auto v = max(hn::Set(d, -127.0f), x.part[i]);
     const auto shifted = hn::Add(v, magic);
     const auto f = hn::Sub(v, hn::Sub(shifted, magic));
     const auto power = hn::BitCast(d, hn::ShiftLeft<23>(hn::BitCast(di, shifted)));

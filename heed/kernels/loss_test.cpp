@@ -99,6 +99,48 @@ TEST(VocabularyLoss, BitsDoNotDependOnThreadsOrTargets) {
   testing::expect_same_everywhere([&] { return c.run(vocabulary_loss).all(); });
 }
 
+// Every product is one of numbers rounded to bf16; softmax, loss and the gradient of the bias stay f32. Where one
+// row alone counts, the gradient of the bias is that of its logits.
+TEST(VocabularyLoss, Bf16RoundsItsProducts) {
+  constexpr int64_t T = 5, C = 24, V = 130;
+  const Floats x = random_floats(T * C, 1), weight = random_floats(V * C, 2, 0.5f), bias = random_floats(V, 3);
+  testing::on_every_target([&] {
+    for (int32_t t = 0; t < T; ++t) {
+      std::vector<int32_t> targets(T, -1);
+      targets[static_cast<size_t>(t)] = 7 * t;
+      Floats loss(T), nll(T), dx(T * C), dweight(V * C), dlogits(V);
+      VocabularyLoss l{};
+      l.T = T, l.C = C, l.V = V;
+      l.x = x.data(), l.weight = {weight.data(), C, true}, l.bias = bias.data(), l.targets = targets.data();
+      l.precision = Precision::kBf16, l.accumulate = false;
+      l.row_loss = loss.data(), l.row_nll = nll.data();
+      l.dx = dx.data(), l.dweight = dweight.data(), l.dbias = dlogits.data();
+      vocabulary_loss(l);
+
+      const float* row = x.data() + t * C;
+      Floats logits(V), expected_dx(C), expected_dweight(V * C);
+      Gemm g{1, V, C, {row, C}, {weight.data(), C, true}, logits.data(), V};
+      g.bias = bias.data(), g.precision = Precision::kBf16;
+      gemm_reference(g);
+      double total = 0;
+      for (const float z : logits) total += std::exp(double{z});
+      EXPECT_NEAR(nll[static_cast<size_t>(t)], std::log(total) - logits[static_cast<size_t>(7 * t)], 3e-6);
+      for (size_t v = 0; v < dlogits.size(); ++v) {
+        const double wanted = v == static_cast<size_t>(7 * t) ? 1 : 0;
+        ASSERT_NEAR(dlogits[v], std::exp(double{logits[v]}) / total - wanted, 1e-6);
+      }
+      g = {1, C, V, {dlogits.data(), V}, {weight.data(), C}, expected_dx.data(), C};
+      g.precision = Precision::kBf16;
+      gemm_reference(g);
+      testing::expect_close(Floats(dx.begin() + t * C, dx.begin() + (t + 1) * C), expected_dx, 2e-6);
+      g = {V, C, 1, {dlogits.data(), V, true}, {row, C}, expected_dweight.data(), C};
+      g.precision = Precision::kBf16;
+      gemm_reference(g);
+      testing::expect_close(dweight, expected_dweight, 2e-6);
+    }
+  });
+}
+
 // x is one feature of value 1, so that the weights are the logits.
 struct Row {
   float loss = 0, nll = 0;

@@ -7,16 +7,10 @@ namespace {
 
 using namespace testing;
 
-TEST(Optimizer, NormOfFifteenClipsByAFifteenth) {
-  on_every_target([] {
-    const Floats g = {10, -5, 10, 0};
-    EXPECT_DOUBLE_EQ(norm2(g.data(), 4), 15);
-    EXPECT_FLOAT_EQ(static_cast<float>(1 / norm2(g.data(), 4)), 1.0f / 15);
-  });
-}
-
 TEST(Optimizer, NormAgreesWithItsReference) {
   on_every_target([] {
+    const Floats known = {10, -5, 10, 0};
+    EXPECT_DOUBLE_EQ(norm2(known.data(), 4), 15);
     for (const int64_t n : {0, 1, 15, 16, 33, 16384, 16385, 200003}) {
       const Floats g = random_floats(n, 1);
       EXPECT_NEAR(norm2(g.data(), n), norm2_reference(g.data(), n), 1e-12 * static_cast<double>(n + 1));

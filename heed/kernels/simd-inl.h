@@ -121,12 +121,21 @@ HWY_INLINE F16 fma(F16 a, F16 b, F16 c) {
   HEED_EACH_PART c.part[i] = hn::MulAdd(a.part[i], b.part[i], c.part[i]);
   return c;
 }
+// b where one of the two is NaN, as x86 has it: max(bound, x) keeps the NaN of x. Without registers, Highway's own
+// would give the other operand.
+#if HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128
+HWY_INLINE Native max(Native a, Native b) { return hn::IfThenElse(hn::Gt(a, b), a, b); }
+HWY_INLINE Native min(Native a, Native b) { return hn::IfThenElse(hn::Lt(a, b), a, b); }
+#else
+HWY_INLINE Native max(Native a, Native b) { return hn::Max(a, b); }
+HWY_INLINE Native min(Native a, Native b) { return hn::Min(a, b); }
+#endif
 HWY_INLINE F16 max(F16 a, F16 b) {
-  HEED_EACH_PART a.part[i] = hn::Max(a.part[i], b.part[i]);
+  HEED_EACH_PART a.part[i] = max(a.part[i], b.part[i]);
   return a;
 }
 HWY_INLINE F16 min(F16 a, F16 b) {
-  HEED_EACH_PART a.part[i] = hn::Min(a.part[i], b.part[i]);
+  HEED_EACH_PART a.part[i] = min(a.part[i], b.part[i]);
   return a;
 }
 HWY_INLINE F16 sqrt(F16 a) {

@@ -78,7 +78,9 @@ TEST(Softmax, MaskedElementsAndRows) {
 }
 
 TEST(Softmax, NaNIsNotHidden) {
-  for (const float v : forward(softmax, {1, std::nanf(""), 2}, 1, 3)) EXPECT_TRUE(std::isnan(v));
+  on_every_target([] {
+    for (const float v : forward(softmax, {1, std::nanf(""), 2}, 1, 3)) EXPECT_TRUE(std::isnan(v));
+  });
 }
 
 TEST(Softmax, WorksInPlace) {

@@ -1,4 +1,6 @@
 // What must hold of any model, whatever its numbers: causality, batches that do not matter, order, silence.
+#include <utility>
+
 #include "heed/base/threads.h"
 #include "heed/models/decoder.h"
 #include "heed/models/encoder.h"
@@ -193,6 +195,19 @@ TEST(Properties, AnEmptySourceIsNothingToAttendTo) {
   model.loss(pair, {}, {}).loss.backward();
   const Tensor d = model.parameters["decoder.layers.0.cross_attn.v_proj.weight"].grad();
   for (const float x : d.to_vector()) ASSERT_EQ(x, 0);
+}
+
+// Backward reads the batch, so a loss of one that is gone by then does not compile.
+template <class Model, class... Batch>
+concept HasLossOf = requires(const Model& model, Batch&&... batch) {
+  model.loss(std::forward<Batch>(batch)..., LossArgs(), nn::Context());
+};
+
+TEST(Properties, ALossOfATemporaryBatchIsRefused) {
+  using Labels = const std::vector<int32_t>&;
+  static_assert(HasLossOf<EncoderDecoder, const PairBatch&> && !HasLossOf<EncoderDecoder, PairBatch>);
+  static_assert(HasLossOf<Decoder, const TokenBatch&, Labels> && !HasLossOf<Decoder, TokenBatch, Labels>);
+  static_assert(HasLossOf<Encoder, const ImageBatch&> && !HasLossOf<Encoder, ImageBatch>);
 }
 
 TEST(Properties, ASilencedHeadIsAHeadOfZeros) {

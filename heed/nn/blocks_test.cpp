@@ -59,6 +59,28 @@ TEST(Blocks, SelfAttentionReplacedByAMap) {
   }
 }
 
+TEST(Blocks, WithoutResidualASubLayerIsAllThereIs) {
+  for (const NormPlace place : {NormPlace::kPre, NormPlace::kPost}) {
+    StackConfig config = small(place);
+    config.with_residual = false;
+    Parameters parameters;
+    EncoderStack stack(Scope(parameters, "s"), config, true);
+    parameters.allocate(1);
+    const StackInput in{.x = random_tensor({5, 6}, 2), .spans = Spans(std::vector<int64_t>{2, 3})};
+    const Tensor w = random_tensor({6, 6}, 3, 0.5f);
+    Tensor x = in.x;
+    for (EncoderBlock& block : stack.blocks) {
+      block.instead_of_self_attn = map_by(w);
+      const SubLayer &first = block.self_attn_layer, &second = block.feed_forward_layer;
+      const auto map = [&](const Tensor& h) { return linear(h, {w, Tensor()}); };
+      const auto feed = [&](const Tensor& h) { return block.feed_forward.forward(h, in.spans, {}); };
+      x = place == NormPlace::kPre ? map(first.norm(x)) : first.norm(map(x));
+      x = place == NormPlace::kPre ? feed(second.norm(x)) : second.norm(feed(x));
+    }
+    expect_same_bits(stack.forward(in, {}).detach(), x.detach());
+  }
+}
+
 TEST(Blocks, CrossAttentionAndFeedForwardReplaced) {
   Parameters parameters;
   DecoderStack stack(Scope(parameters, "s"), small(NormPlace::kPre), false);

@@ -1,4 +1,8 @@
 // Linear maps in both layouts, several of one input, and the feed-forward as one op.
+#include <cmath>
+#include <utility>
+
+#include "heed/kernels/gemm.h"
 #include "heed/tensor/testing.h"
 
 namespace heed {
@@ -47,6 +51,49 @@ TEST(Linear, TheActivationInTheSamePassGivesTheSameBits) {
     }
     for (size_t i = 0; i < 4; ++i) expect_same_bits(gradients[1][i], gradients[0][i]);
   }
+}
+
+// dx = dy w and dw = dy^T x of the numbers rounded to bf16, also where the scope has ended before the backward.
+TEST(Linear, BackwardIsInThePrecisionOfItsForward) {
+  constexpr int64_t kRows = 7, kIn = 20, kOut = 33;
+  const Tensor x = random_tensor({kRows, kIn}, 4), w = random_tensor({kOut, kIn}, 5),
+               dy = random_tensor({kRows, kOut}, 6);
+  const auto gradients = [&](Precision precision) {
+    const Tensor xs = x.detach().set_requires_grad(), ws = w.detach().set_requires_grad();
+    Tensor y;
+    {
+      const PrecisionScope scope(precision);
+      y = linear(xs, {ws, Tensor()});
+    }
+    y.backward(dy);
+    return std::pair(xs.grad().to_vector(), ws.grad().to_vector());
+  };
+  for (const Precision precision : {Precision::kF32, Precision::kBf16}) {
+    std::vector<float> dx(kRows * kIn), dw(kOut * kIn);
+    kernels::gemm_reference({.M = kRows,
+                             .N = kIn,
+                             .K = kOut,
+                             .a = {dy.data(), kOut},
+                             .b = {w.data(), kIn},
+                             .c = dx.data(),
+                             .ldc = kIn,
+                             .precision = precision});
+    kernels::gemm_reference({.M = kOut,
+                             .N = kIn,
+                             .K = kRows,
+                             .a = {dy.data(), kOut, true},
+                             .b = {x.data(), kIn},
+                             .c = dw.data(),
+                             .ldc = kIn,
+                             .precision = precision});
+    const auto found = gradients(precision);
+    // The baseline rounds each product by itself.
+    expect_values(Tensor::from(found.first, {kRows, kIn}), dx, 1e-5f);
+    expect_values(Tensor::from(found.second, {kOut, kIn}), dw, 1e-5f);
+  }
+  const auto f32 = gradients(Precision::kF32), bf16 = gradients(Precision::kBf16);
+  EXPECT_GT(std::abs(f32.first[0] - bf16.first[0]), 1e-4f);
+  EXPECT_GT(std::abs(f32.second[0] - bf16.second[0]), 1e-4f);
 }
 
 TEST(Linear, SlicesGoInAsTheyLie) {

@@ -153,6 +153,15 @@ TEST(Training, TheSameBitsAtAnyNumberOfThreads) {
   expect_same_at_any_number_of_threads<LanguageModel>(one_layer(PositionKind::kT5));
 }
 
+TEST(Training, TheSameBitsAtAnyNumberOfThreadsInBf16) {
+  const PrecisionScope bf16(Precision::kBf16);
+  ModelConfig config = small_model(PositionKind::kSinusoidal, 0.1f);
+  config.encoder.layers = config.decoder.layers = 1;
+  expect_same_at_any_number_of_threads<Translator>(config);
+  config.decoder.gated = true;
+  expect_same_at_any_number_of_threads<LanguageModel>(config);
+}
+
 // After the first step a step takes nothing from the system, neither through the pool nor past it.
 template <class Job>
 void expect_no_allocation(const Job& job) {
@@ -315,6 +324,20 @@ TEST(Optimizing, TakesItsNumbersInDouble) {
                    .weight_decay = 0.1,
                    .step = step});
     EXPECT_EQ(w.to_vector(), expected) << step;
+  }
+}
+
+TEST(Optimizing, ANormOfFifteenIsClippedByAFifteenth) {
+  const Tensor slope = Tensor::from({10, -5, 10, 0}, {4});
+  for (const float clip : {1.0f, 15.0f}) {  // at the threshold gradients stay as they are
+    nn::Parameters parameters;
+    const Tensor w = parameters.declare("w", {4}, nn::Init::zeros());
+    parameters.allocate(1);
+    Optimizer optimizer(parameters, {.kind = OptimizerKind::kSgd, .clip_norm = clip});
+    sum(w * slope).backward();
+    EXPECT_DOUBLE_EQ(optimizer.step(1), 15);
+    const float scale = clip / 15;
+    testing::expect_values(w, {-10 * scale, 5 * scale, -10 * scale, 0}, 1e-7f);
   }
 }
 
