@@ -28,3 +28,15 @@ git -C "$root" add -A
 git -C "$root" -c user.name=a -c user.email=a@b commit -qm b
 [[ -z $("$root/tools/sources" HEAD) ]] || die "nothing changed, yet something was listed"
 ! "$root/tools/sources" none > "$root/out" 2>&1 || die "an unknown revision passed"
+
+# A file that nothing compiles would not be looked at; the examples alone may be such.
+mkdir -p "$root/stubs" "$root/build-lint" "$root/examples/x" "$root/heed"
+for command in cmake clang-format-14 clang-tidy-14; do printf '#!/bin/sh\n' > "$root/stubs/$command"; done
+cp "$root/stubs/cmake" "$root/tools/check-includes"
+chmod +x "$root"/stubs/* "$root/tools/check-includes"
+touch "$root/examples/x/main.cpp" "$root/heed/known.cpp"
+echo "\"file\": \"$root/heed/known.cpp\"" > "$root/build-lint/compile_commands.json"
+PATH=$root/stubs:$PATH "$root/tools/lint" > "$root/out" 2>&1 || die "lint refused what is compiled: $(cat "$root/out")"
+touch "$root/heed/forgotten.cpp"
+! PATH=$root/stubs:$PATH "$root/tools/lint" > "$root/out" 2>&1 || die "lint passed over a file that nothing compiles"
+grep -q 'heed/forgotten.cpp is compiled by no target' "$root/out" || die "lint did not name the file: $(cat "$root/out")"

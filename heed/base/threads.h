@@ -1,6 +1,6 @@
-// One pool of threads for the whole process. Results never depend on the number of threads: work is cut into chunks
-// by size alone, and who runs a chunk is left open. Threads without work stay awake for a tenth of a millisecond.
-// A child of fork() has none of them: it works alone.
+// One pool of threads for the whole process. Results never depend on the number of threads: who runs a chunk is left
+// open, and however finely work is cut, the chain of sums behind each number stays the same. Threads without work stay
+// awake for a tenth of a millisecond. A child of fork() has none of them: it works alone.
 #pragma once
 
 #include <cstdint>

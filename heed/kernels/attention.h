@@ -1,7 +1,8 @@
 // Attention over ragged spans in tiles: softmax(Q K^T * scale + bias) V, forward and backward, with memory
 // that grows with n and never with n^2: a thread needs 2,048 keys' worth at most beside two floats a token of a biased
-// head. A row whose keys are all masked gives zeros and zero gradients. What a causal mask or a key length hides has no
-// effect, whatever it holds; under the other masks NaN and infinity in a value reach the rows of their sequence.
+// head, and gradients of relative biases a float for each distance of each sequence and head. A row whose keys are all
+// masked gives zeros and zero gradients. What a causal mask or a key length hides has no effect, whatever it holds; under
+// the other masks NaN and infinity in a value reach the rows of their sequence.
 // Scores, biases and additive masks count as far as +-2.358e38, the largest float over log2(e): what is larger counts as
 // that, so a row of finite scores, also one of masks of -FLT_MAX, has weights that sum to 1. Only -inf masks.
 #pragma once

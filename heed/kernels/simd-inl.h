@@ -1,4 +1,4 @@
-// Sixteen floats as one value on every CPU: one AVX-512 register, two of AVX2, four of the baseline.
+// Sixteen floats as one value on every CPU: one AVX-512 register, two of AVX2, single numbers on the baseline.
 // Kernels written with it add in the same order everywhere, so their bits do not depend on the CPU
 // (as long as it multiplies and adds in one rounding; the baseline does not).
 // Included once per target by foreach_target.h: no ordinary include guard.

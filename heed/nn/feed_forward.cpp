@@ -1,7 +1,5 @@
 #include "heed/nn/feed_forward.h"
 
-#include <functional>
-
 #include "heed/nn/trace.h"
 
 namespace heed::nn {

@@ -1,5 +1,6 @@
-// Every number inside a run, by name and shape. A trace holds on to the values that the run made anyway and
-// recomputes the rest when asked, so that looking changes neither the speed of the kernels nor a bit of the output.
+// Every number inside a run, by name and shape. A trace holds on to the values that the run made anyway; what the run
+// does not make is computed beside it, scores and weights when asked for, the hidden rows of a feed-forward during the run
+// where the prefixes want them. So looking takes no fast path away and changes no bit of the output.
 #pragma once
 
 #include <cstdint>

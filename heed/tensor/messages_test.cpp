@@ -43,10 +43,6 @@ TEST(Messages, Elementwise) {
 TEST(Messages, Shaping) {
   EXPECT_MESSAGE(reshape(zeros({2, 3}), {4, 2}), "[reshape] (2,3) to (4,2): 8 elements, expected 6");
   EXPECT_MESSAGE(transpose(zeros({2, 3}), 0, 2), "[transpose] dimensions 0 and 2 of shape (2,3)");
-  EXPECT_MESSAGE(concat_rows({}), "[concat_rows] nothing to join");
-  EXPECT_MESSAGE(concat_rows(std::vector<Tensor>{zeros({2, 3}), zeros({2, 4})}),
-                 "[concat_rows] a part has shape (2,4): expected 3 in the last dimension");
-  EXPECT_MESSAGE(concat_rows(std::vector<Tensor>(13, zeros({1, 2}))), "[concat_rows] 13 parts: at most 12");
   EXPECT_MESSAGE(select_rows(zeros({3, 2}), kIds), "[select_rows] row 5 of shape (3,2)");
 }
 
@@ -102,7 +98,6 @@ TEST(Messages, Tokens) {
                  "[rotary] table of sines has shape (2,1): expected (2,2)");
   EXPECT_MESSAGE(scale_heads(zeros({2, 4}), std::vector<float>(3)),
                  "[scale_heads] 3 gains for 4 features: expected a divisor");
-  EXPECT_MESSAGE(mean_of_spans(zeros({3, 2}), two), "[mean_of_spans] input has shape (3,2): expected 2 rows");
   const std::vector<int64_t> uneven{2, 3};
   EXPECT_MESSAGE(with_class_row(zeros({2, 2}), zeros({2}), {}, two),
                  "[with_class_row] patches has shape (2,2): expected 1 rows");

@@ -50,7 +50,6 @@ Tensor mean(const Tensor& x);
 Tensor contiguous(const Tensor& x);                   // x itself where it is
 Tensor reshape(const Tensor& x, const Shape& shape);  // the same numbers
 Tensor transpose(const Tensor& x, int first, int second);
-Tensor concat_rows(std::span<const Tensor> parts);  // (n1, C), (n2, C), ... -> (n1 + n2 + ..., C)
 Tensor select_rows(const Tensor& x,
                    std::span<const int32_t> rows);  // (T, C) -> (rows, C); rows stay until the backward
 
@@ -160,9 +159,6 @@ Tensor with_class_row(const Tensor& x, const Tensor& first, const Tensor& positi
 
 // Each head's columns times its gain; a gain of 0 silences the head.
 Tensor scale_heads(const Tensor& x, std::span<const float> gains);
-
-// Mean over the rows of each sequence: (T, C) -> (sequences, C).
-Tensor mean_of_spans(const Tensor& x, const Spans& spans);
 
 // Projection to the vocabulary, softmax and cross-entropy with label smoothing; rows with target < 0 do not count.
 // Gradients are taken in the same sweep, so that the logits are neither kept nor computed twice; they wait for the

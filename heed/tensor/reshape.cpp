@@ -70,38 +70,6 @@ Tensor transpose(const Tensor& x_in, int first, int second) {
   return y;
 }
 
-Tensor concat_rows(std::span<const Tensor> parts) {
-  constexpr size_t kMost = detail::Node::kMaxInputs;
-  if (parts.empty()) fail("[concat_rows] nothing to join");
-  if (parts.size() > kMost) fail("[concat_rows] {} parts: at most {}", parts.size(), kMost);
-  const int64_t C = parts[0].cols();
-  int64_t T = 0;
-  for (const Tensor& part : parts) {
-    check_columns("concat_rows", "a part", part, C);
-    T += part.rows();
-  }
-  Tensor y = Tensor::empty({T, C});
-  float* at = y.data();
-  for (const Tensor& part : parts) {
-    copy_rows(at, C, part.data(), part.ld(), part.rows(), C);
-    at += part.rows() * C;
-  }
-  if (detail::record(y, parts.data(), static_cast<int>(parts.size()))) {
-    std::array<Tensor, kMost> inputs;
-    std::copy(parts.begin(), parts.end(), inputs.begin());
-    auto back = [inputs, C](const Tensor& dy) {
-      int64_t row = 0;
-      for (const Tensor& x : inputs) {
-        if (!x) break;
-        x.add_grad(Tensor::view_of(dy.node()->values, dy.node()->offset + row * C, x.shape()));
-        row += x.rows();
-      }
-    };
-    y.node()->backward = new detail::BackwardOf<decltype(back)>(std::move(back));
-  }
-  return y;
-}
-
 Tensor select_rows(const Tensor& x, std::span<const int32_t> rows) {
   const int64_t C = x.cols(), n = static_cast<int64_t>(rows.size());
   Tensor y = Tensor::empty({n, C});

@@ -119,26 +119,4 @@ Tensor scale_heads(const Tensor& x_in, std::span<const float> gains) {
   return multiply(x_in, row);
 }
 
-Tensor mean_of_spans(const Tensor& x, const Spans& spans) {
-  check_rows("mean_of_spans", "input", x, spans.tokens());
-  const int64_t C = x.cols(), n = spans.count();
-  Tensor y = Tensor::zeros({n, C});
-  for (int64_t s = 0; s < n; ++s) {
-    const float share = spans.length(s) ? 1.0f / static_cast<float>(spans.length(s)) : 0.0f;
-    for (int64_t t = spans.offsets()[s]; t < spans.offsets()[s + 1]; ++t) {
-      for (int64_t c = 0; c < C; ++c) y.data()[s * C + c] += share * x.data()[t * x.ld() + c];
-    }
-  }
-  on_backward(y, {x}, [x, spans, C, n](const Tensor& dy) {
-    const GradTarget dx = x.zeroed_grad_target();
-    for (int64_t s = 0; s < n; ++s) {
-      const float share = spans.length(s) ? 1.0f / static_cast<float>(spans.length(s)) : 0.0f;
-      for (int64_t t = spans.offsets()[s]; t < spans.offsets()[s + 1]; ++t) {
-        for (int64_t c = 0; c < C; ++c) dx.data[t * dx.ld + c] += share * dy.data()[s * C + c];
-      }
-    }
-  });
-  return y;
-}
-
 }  // namespace heed

@@ -150,12 +150,5 @@ TEST(Heads, GainsScaleTheirColumns) {
   expect_values(scale_heads(Tensor::from({1, 2, 3, 4, 5, 6}, {1, 6}), gains), {2, 4, 0, 0, -5, -6});
 }
 
-TEST(Pooling, MeanOfEachSequence) {
-  const Spans spans = ragged({3, 0, 1});
-  const Inputs in{random_leaf({4, 6}, 14)};
-  expect_gradients(in, [&](const Inputs& x) { return mean_of_spans(columns(x[0], 1, 4), spans); });
-  expect_values(mean_of_spans(Tensor::from({1, 2, 6, 5}, {4, 1}), spans), {3, 0, 5});
-}
-
 }  // namespace
 }  // namespace heed
