@@ -1,5 +1,6 @@
 // Matrix products of the shapes that train Transformers, heed against oneDNN at its best, in one run.
-//   product [threads ...] [part of a row's name ...]    e.g. product 1 2 TN
+//   product [bf16] [threads ...] [part of a row's name ...]    e.g. product 1 2 TN
+// In bf16 oneDNN's operands are rounded before the clock starts; heed reads f32 and rounds on the way.
 #include <fmt/format.h>
 #include <omp.h>
 
@@ -36,23 +37,22 @@ struct Data {
   heed::Scratch<float> values;
 };
 
-// The packed matmul primitive of oneDNN; its weights are packed before the clock starts.
+// The packed matmul primitive of oneDNN; its weights are packed, and both operands rounded, before the clock starts.
 class PackedMatmul {
  public:
-  PackedMatmul(const Shape& s, float* a, float* b, float* c) : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
-    using dnnl::memory;
-    const auto tag = [](char t) { return t == 'T' ? memory::format_tag::ba : memory::format_tag::ab; };
+  using memory = dnnl::memory;
+  PackedMatmul(const Shape& s, memory::data_type type, float* a, float* b, float* c)
+      : engine_(dnnl::engine::kind::cpu, 0), stream_(engine_) {
     const auto f32 = memory::data_type::f32;
-    const memory::desc a_desc({s.M, s.K}, f32, tag(s.a)), b_plain({s.K, s.N}, f32, tag(s.b));
-    const memory::desc b_any({s.K, s.N}, f32, memory::format_tag::any), c_desc({s.M, s.N}, f32, memory::format_tag::ab);
+    const auto tag = [](char t) { return t == 'T' ? memory::format_tag::ba : memory::format_tag::ab; };
+    const memory::desc a_desc({s.M, s.K}, type, tag(s.a)), b_any({s.K, s.N}, type, memory::format_tag::any);
+    const memory::desc c_desc({s.M, s.N}, f32, memory::format_tag::ab);
     const dnnl::matmul::primitive_desc description(dnnl::matmul::desc(a_desc, b_any, c_desc), engine_);
     matmul_ = dnnl::matmul(description);
-    memory from(b_plain, engine_, b), packed(description.weights_desc(), engine_);
-    dnnl::reorder(from, packed).execute(stream_, from, packed);
-    stream_.wait();
-    arguments_ = {{DNNL_ARG_SRC, memory(a_desc, engine_, a)},
-                  {DNNL_ARG_WEIGHTS, packed},
-                  {DNNL_ARG_DST, memory(c_desc, engine_, c)}};
+    arguments_ = {
+        {DNNL_ARG_SRC, ready(memory({{s.M, s.K}, f32, tag(s.a)}, engine_, a), a_desc)},
+        {DNNL_ARG_WEIGHTS, ready(memory({{s.K, s.N}, f32, tag(s.b)}, engine_, b), description.weights_desc())},
+        {DNNL_ARG_DST, memory(c_desc, engine_, c)}};
   }
   void run() {
     matmul_.execute(stream_, arguments_);
@@ -60,6 +60,14 @@ class PackedMatmul {
   }
 
  private:
+  memory ready(memory from, const memory::desc& wanted) {
+    if (from.get_desc() == wanted) return from;
+    memory to(wanted, engine_);
+    dnnl::reorder(from, to).execute(stream_, from, to);
+    stream_.wait();
+    return to;
+  }
+
   dnnl::engine engine_;
   dnnl::stream stream_;
   dnnl::matmul matmul_;
@@ -77,7 +85,7 @@ void take_best(double& best, F&& f) {
   best = std::min(best, seconds_since(start));
 }
 
-Times measure(const Shape& s, double seconds) {
+Times measure(const Shape& s, heed::kernels::Precision precision, double seconds) {
   const Data a(s.M * s.K), b(s.K * s.N), c(s.M * s.N);
   float* const pa = a.values.data();
   float* const pb = b.values.data();
@@ -89,13 +97,16 @@ Times measure(const Shape& s, double seconds) {
   g.a = {pa, lda, s.a == 'T'};
   g.b = {pb, ldb, s.b == 'T'};
   g.c = pc, g.ldc = s.N, g.accumulate = accumulate;
-  PackedMatmul packed(s, pa, pb, pc);
+  g.precision = precision;
+  const bool f32 = precision == heed::kernels::Precision::kF32;
+  using Type = dnnl::memory::data_type;
+  PackedMatmul packed(s, f32 ? Type::f32 : Type::bf16, pa, pb, pc);
   Times best;
   const auto start = Clock::now();
   // Turns are taken, so that a busy moment of the machine hits all alike.
   for (int round = 0; round < 3 || seconds_since(start) < seconds; ++round) {
     for (int i = 0; i < 3; ++i) take_best(best.heed, [&] { heed::kernels::gemm(g); });
-    for (int i = 0; i < 3; ++i) {
+    for (int i = 0; f32 && i < 3; ++i) {
       take_best(best.sgemm, [&] {
         dnnl_sgemm(s.a, s.b, s.M, s.N, s.K, 1.0f, pa, lda, pb, ldb, accumulate ? 1.0f : 0.0f, pc, s.N);
       });
@@ -129,8 +140,11 @@ std::vector<Shape> shapes() {
 int main(int argc, char** argv) {
   std::vector<int> counts;
   std::vector<std::string> wanted;
+  auto precision = heed::kernels::Precision::kF32;
   for (int i = 1; i < argc; ++i) {
-    if (std::atoi(argv[i]) > 0 && !std::strchr(argv[i], 'x')) {
+    if (std::strcmp(argv[i], "bf16") == 0) {
+      precision = heed::kernels::Precision::kBf16;
+    } else if (std::atoi(argv[i]) > 0 && !std::strchr(argv[i], 'x')) {
       counts.push_back(std::atoi(argv[i]));
     } else {
       wanted.emplace_back(argv[i]);
@@ -150,7 +164,7 @@ int main(int argc, char** argv) {
       const auto matches = [&](const std::string& part) { return name.find(part) != std::string::npos; };
       if (!wanted.empty() && std::none_of(wanted.begin(), wanted.end(), matches)) continue;
       ++rows;
-      const Times t = measure(s, seconds);
+      const Times t = measure(s, precision, seconds);
       const double flops = 2e-9 * static_cast<double>(s.M) * static_cast<double>(s.N) * static_cast<double>(s.K);
       const double ratio = std::min(t.sgemm, t.matmul) / t.heed;
       behind += ratio < 1.0;

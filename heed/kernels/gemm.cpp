@@ -59,9 +59,14 @@ void share(Plan& plan, const Gemm& g, int64_t threads) {
 
 Plan make_plan(const Gemm& g) {
   Plan plan;
-  plan.k_block = g.K <= kWholeK ? std::max<int64_t>(g.K, 1) : (pieces(g.K, pieces(g.K, kBlockK)) + 15) / 16 * 16;
+  const int64_t in_a_word = g.precision == Precision::kBf16 ? 2 : 1;
+  plan.k_block = std::max<int64_t>(g.K, 1);
+  if (g.K > kWholeK * in_a_word) {
+    const int64_t steps = 16 * in_a_word;
+    plan.k_block = pieces(pieces(g.K, pieces(g.K, kBlockK * in_a_word)), steps) * steps;
+  }
   plan.strips = pieces(g.N, kStrip);
-  const int64_t alone_rows = std::clamp<int64_t>(kAloneFloats / plan.k_block, 256, 768);
+  const int64_t alone_rows = std::clamp<int64_t>(kAloneFloats * in_a_word / plan.k_block, 256, 768);
   plan.packed_b = !g.a.transposed && g.K * g.N <= kPackedFloats &&
                   (g.b.transposed ? g.M > alone_rows : g.b.ld > 768 && g.M > 2 * alone_rows);
   plan.row_panels = pieces(g.M, plan.packed_b ? kPanelRows : alone_rows);
