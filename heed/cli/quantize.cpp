@@ -54,8 +54,10 @@ std::map<std::string, Group> groups_of(const models::Quantisation& done) {
   return groups;
 }
 
-double perplexity(const std::string& folder, const std::string& text) {
-  return tasks::score_texts(tasks::Generator::open(folder), {text})[0].perplexity();
+double perplexity(const std::string& folder, const Options& o, const std::string& text) {
+  const tasks::Score score = tasks::score_texts(tasks::Generator::open(folder), {text})[0];
+  if (score.tokens == 0) fail_file("[quantize] '{}' has no text to measure with", o.text);
+  return score.perplexity();
 }
 
 // What the model is run over before its weights are rounded to 4 bits; none: each weight is rounded by itself.
@@ -100,8 +102,7 @@ void run(const Options& o, const Common& common) {
   const NewFolder folder("quantize", o.out, o.overwrite);
   check(o);
   const std::string text = o.text.empty() ? "" : read_whole_text("[quantize]", o.text);
-  const double before = o.text.empty() ? 0 : perplexity(o.model, text);
-  if (std::isnan(before)) fail_file("[quantize] '{}' has no text to measure with", o.text);
+  const double before = o.text.empty() ? 0 : perplexity(o.model, o, text);
   // All that takes long comes before the first byte is written; what was begun then is written whole.
   const models::QuantisedModel model = quantised(o, common);
   catch_interrupts(common.quiet);
@@ -127,7 +128,7 @@ void run(const Options& o, const Common& common) {
                       1e-6 * static_cast<double>(done.bytes_before)));
   }
   if (!o.text.empty()) {
-    const double after = perplexity(o.out, text);
+    const double after = perplexity(o.out, o, text);
     j["perplexity_before"] = before, j["perplexity_after"] = after;
     if (!common.json) {
       print(fmt::format("perplexity {:.4f}, {:.4f} before: {:+.3f} %\n", after, before, 100 * (after / before - 1)));
