@@ -190,6 +190,21 @@ TEST_F(LmRun, GoesOnFromAModel) {
   EXPECT_EQ(content_of(config_.save.out + "/char_tokenizer.json"), tokenizer);
 }
 
+// Positions that are no table go further than they did: what is written says how far.
+TEST_F(LmRun, ALongerContextIsTheModels) {
+  config_.model.arch = "llama";
+  run();
+  const std::string first = config_.save.out;
+  config_ = tiny_run("lm", folder_);
+  config_.model = {}, config_.text = {};
+  config_.model.preset = "tiny", config_.model.from = first, config_.save.out = folder_.file("next");
+  for (const auto& [context, length] : std::vector<std::pair<int64_t, int64_t>>{{30, 30}, {5, 12}}) {
+    config_.model.context = context;
+    run({.overwrite = true});
+    EXPECT_EQ(models::read_config(config_.save.out).decoder.positions.max_length, length);
+  }
+}
+
 TEST_F(LmRun, SamplesAreOfTheModel) {
   std::string text;
   for (int i = 0; i < 200; ++i) text += "abcdefgh";
