@@ -205,6 +205,25 @@ TEST_F(LmRun, ALongerContextIsTheModels) {
   }
 }
 
+// What a published model says of its ids stays: only what it leaves out is the tokenizer's.
+TEST_F(LmRun, EndsOfTheModelBeforeAreKept) {
+  run();
+  const std::string first = config_.save.out;
+  nlohmann::json published = nlohmann::json::parse(content_of(first + "/config.json"));
+  const int32_t start = models::read_config(first).tokens.start;
+  published["bos_token_id"] = nullptr, published["eos_token_id"] = {7, 5};
+  std::filesystem::remove(first + "/generation_config.json");
+  put_content(first + "/config.json", published.dump());
+  config_ = tiny_run("lm", folder_);
+  config_.model = {}, config_.text = {};
+  config_.model.preset = "tiny", config_.model.from = first, config_.save.out = folder_.file("next");
+  run();
+  const models::TokenIds ids = models::read_config(config_.save.out).tokens;
+  EXPECT_EQ(ids.start, start);
+  EXPECT_EQ(ids.eos, 7);
+  EXPECT_EQ(ids.more_ends, std::vector<int32_t>{5});
+}
+
 TEST_F(LmRun, SamplesAreOfTheModel) {
   std::string text;
   for (int i = 0; i < 200; ++i) text += "abcdefgh";
