@@ -155,8 +155,10 @@ void add_score(CLI::App& parent, const Common& common) {
   add_text(app, "--output", o->output, "a file to write; standard output without it", "F");
   add_flag(app, "--ids", o->ids, "lines of token ids; no tokenizer is needed");
   add_flag(app, "--whole", o->whole, "of a language model: the whole file is one text, not each line");
-  add_whole(app, "--stride", o->stride, {1, INT64_MAX},
-            "of a language model: tokens from one window of a long text to the next; half of its context without it");
+  add_whole(
+      app, "--stride", o->stride, {1, INT64_MAX},
+      "of a language model: tokens from one window of a long text to the next; half of its context without it. The "
+      "context itself, with --with-end, is what training says of packed text");
   add_flag(app, "--with-end", o->with_end, "of a language model: count the token that ends a text, as training does");
   on_run(app, [app, o, &common] { run(app, *o, common); });
 }

@@ -135,6 +135,25 @@ TEST_F(LmRun, ScoringIsTheValidation) {
   }
 }
 
+// Packed text is cut in blocks of the context: so is a text whose windows do not overlap.
+TEST_F(LmRun, ScoringIsTheValidationOfPackedText) {
+  const std::string text = letter_text(40, 3);
+  put_content(folder_.file("valid.data"), text);
+  config_.data.documents = "file", config_.model.context = 16;
+  for (const char* arch : {"gpt2", "llama"}) {
+    config_.model.arch = arch;
+    run({.overwrite = true});
+    double kept = listener_.validations.front().loss;
+    for (const ValidationReport& report : listener_.validations) kept = std::min(kept, report.loss);
+    const tasks::Generator model = tasks::Generator::open(config_.save.out);
+    const auto perplexity = [&](const tasks::TextScoreConfig& how) {
+      return tasks::score_texts(model, {text}, how)[0].perplexity();
+    };
+    EXPECT_NEAR(perplexity({.stride = 16, .with_end = true}), std::exp(kept), 1e-6) << arch;
+    EXPECT_GT(std::abs(perplexity({.with_end = true}) - std::exp(kept)), 1e-4) << arch;
+  }
+}
+
 TEST_F(LmRun, AShareThatLeavesNothingIsRefused) {
   config_.data.valid_text.clear();
   config_.data.valid_split = "random";  // one document: all or nothing
