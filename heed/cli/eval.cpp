@@ -100,7 +100,7 @@ std::string paired_text(const char* name, const nlohmann::json& p) {
 
 void run(const Options& o, const Common& common) {
   std::optional<TextOutput> save;
-  if (!o.save.empty()) save.emplace(o.save, std::vector{o.src, o.ref});
+  if (!o.save.empty()) save.emplace(o.save, std::vector{o.src, o.ref, o.model, o.compare});
   const std::vector<std::string> source = read_lines(o.src), reference = read_lines(o.ref);
   check_equal_lines("[eval]", {o.src, source.size()}, {o.ref, reference.size()});
   if (source.empty()) fail_file("[eval] '{}' has no lines", o.src);

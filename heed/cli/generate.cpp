@@ -12,6 +12,7 @@
 #include "heed/cli/generate_images.h"
 #include "heed/cli/text_lines.h"
 #include "heed/tasks/chat.h"
+#include "heed/text/unicode.h"
 
 namespace heed::cli {
 namespace {
@@ -63,10 +64,10 @@ std::vector<int32_t> flag_ids(const std::string& flag, const std::string& typed,
 
 decode::Bias parse_bias(const std::string& typed, int64_t vocabulary) {
   const size_t equals = typed.find('=');
-  const std::vector<int32_t> ids = flag_ids("--bias", typed.substr(0, equals), vocabulary);
-  if (equals == std::string::npos || ids.size() != 1) {
-    fail("[generate] --bias {}: expected ID=NUMBER", in_quotes(typed));
-  }
+  const bool whole = equals != std::string::npos && equals + 1 < typed.size();
+  const std::vector<int32_t> ids =
+      whole ? flag_ids("--bias", typed.substr(0, equals), vocabulary) : std::vector<int32_t>{};
+  if (ids.size() != 1) fail("[generate] --bias {}: expected ID=NUMBER", in_quotes(typed));
   return {ids[0], static_cast<float>(parse_number("[generate] --bias", typed.substr(equals + 1)))};
 }
 
@@ -172,15 +173,14 @@ std::shared_ptr<const text::ChatTemplate> chat_template(const std::string& model
 // Prompts by the way in which they come; of a conversation, its turns.
 class Prompts {
  public:
-  Prompts(const Options& o, const tasks::GenerateConfig& config, tasks::Chat* chat, int64_t vocabulary)
-      : o_(o), config_(config), chat_(chat), vocabulary_(vocabulary) {
+  Prompts(const Options& o, const tasks::GenerateConfig& config, tasks::Chat* chat, const tasks::Generator& generator)
+      : o_(o), config_(config), chat_(chat), generator_(generator) {
     if (!o.has_prompt) lines_.emplace(o.input);
   }
 
   decode::Input next(tasks::Prompt& prompt, bool wait) {
     if (!lines_) {
-      if (asked_) return decode::Input::kEnd;
-      asked_ = true;
+      if (asked_ > 0) return decode::Input::kEnd;
       set(prompt, o_.prompt, "--prompt");
       return decode::Input::kReady;
     }
@@ -193,36 +193,46 @@ class Prompts {
       if (asks(prompt, line)) return input;
     }
   }
-  std::string not_text() const { return lines_ ? lines_->not_text() : ""; }
+  // What was not read as it was typed; "" where all was.
+  std::string not_text() const {
+    const std::string lines = lines_ ? lines_->not_text() : "";
+    if (!lines.empty()) return lines + ": read as far as they are";
+    return lines_ || text::valid_utf8(o_.prompt) ? "" : "--prompt is not UTF-8 text: read as far as it is";
+  }
+  int64_t unknown() const { return unknown_; }
 
  private:
   // False where a person at a terminal is told that a question is too long, and may ask another.
-  bool asks(tasks::Prompt& prompt, const std::string& line) const try {
+  bool asks(tasks::Prompt& prompt, const std::string& line) try {
     set(prompt, line, lines_->place());
     return true;
   } catch (const FileError& error) {
-    if (!chat_ || !::isatty(0)) throw;
+    if (!o_.one_by_one() || !::isatty(0)) throw;
     say(fmt::format("heed: {}\n", error.what()));
     return false;
   }
 
-  void set(tasks::Prompt& prompt, const std::string& typed, const std::string& where) const {
+  void set(tasks::Prompt& prompt, const std::string& typed, const std::string& where) {
+    const int64_t vocabulary = generator_.model.config.vocabulary;
     prompt.by_ids = o_.ids;
     if (chat_) {
       prompt = chat_->ask(typed, config_);
     } else if (!o_.ids) {
       prompt.text = typed;
     } else {
-      prompt.ids = lines_ ? parse_ids("[generate] " + where, typed, vocabulary_) : flag_ids(where, typed, vocabulary_);
+      prompt.ids = lines_ ? parse_ids("[generate] " + where, typed, vocabulary) : flag_ids(where, typed, vocabulary);
     }
+    if (o_.interactive) tasks::prompt_ids(generator_, config_, prompt, asked_);
+    if (!o_.ids) unknown_ += generator_.unknown(prompt.text);
+    ++asked_;
   }
 
   const Options& o_;
   const tasks::GenerateConfig& config_;
   tasks::Chat* chat_;
-  int64_t vocabulary_;
+  tasks::GeneratorView generator_;
   std::optional<TextLines> lines_;
-  bool asked_ = false;
+  int64_t asked_ = 0, unknown_ = 0;
 };
 
 void run(const Options& o, const Common& common) {
@@ -230,12 +240,11 @@ void run(const Options& o, const Common& common) {
   const tasks::Generator generator =
       o.ids ? tasks::Generator{models::load_decoder(folder, {.as_stored = true}), {}} : tasks::Generator::open(folder);
   tell_adapter(folder, common);
-  const int64_t vocabulary = generator.model.config.vocabulary;
-  tasks::GenerateConfig config = config_of(o, common, vocabulary);
+  tasks::GenerateConfig config = config_of(o, common, generator.model.config.vocabulary);
   std::optional<tasks::Chat> chat;
   if (o.chat) chat.emplace(generator, chat_template(tasks::tokenizer_folder(folder), common), o.system).prepare(config);
-  Prompts prompts(o, config, chat ? &*chat : nullptr, vocabulary);
-  TextOutput out(o.output, {o.input});
+  Prompts prompts(o, config, chat ? &*chat : nullptr, generator);
+  TextOutput out(o.output, {o.input, o.model, models::base_of(folder)});
   const bool streams = (o.has_prompt || o.one_by_one()) && o.samples == 1 && o.beam == 1 && o.logprobs == 0 && !o.ids &&
                        !common.json && o.output.empty();
   if (o.interactive) message(common, "each line is a prompt; an empty one ends");
@@ -260,7 +269,8 @@ void run(const Options& o, const Common& common) {
   out.finish();
   if (chat && chat->forgotten() > 0)
     message(common, fmt::format("the context was full: the {} oldest messages were forgotten", chat->forgotten()));
-  if (const std::string bad = prompts.not_text(); !bad.empty()) message(common, bad + ": read as far as they are");
+  if (const std::string bad = prompts.not_text(); !bad.empty()) message(common, bad);
+  if (prompts.unknown() > 0) message(common, unknown_text(prompts.unknown()));
   if (without_number > 0) {
     throw Failure(fmt::format("[generate] {} text{} broke off: the model's numbers overflow", without_number,
                               without_number == 1 ? "" : "s"));

@@ -54,8 +54,31 @@ std::map<std::string, Group> groups_of(const models::Quantisation& done) {
   return groups;
 }
 
-double perplexity(const std::string& folder, const std::string& text) {
-  return tasks::score_texts(tasks::Generator::open(folder), {text})[0].perplexity();
+double perplexity(const std::string& folder, const Options& o, const std::string& text) {
+  const tasks::Score score = tasks::score_texts(tasks::Generator::open(folder), {text})[0];
+  if (score.tokens == 0) fail_file("[quantize] '{}' has no text to measure with", o.text);
+  return score.perplexity();
+}
+
+using Texts = std::vector<std::vector<int32_t>>;
+double perplexity(const std::string& folder, const Texts& texts) {
+  tasks::Score all;
+  for (const tasks::Score& one : tasks::score_sequences(models::load_decoder(folder, {.as_stored = true}), texts)) {
+    all.log_probability += one.log_probability, all.tokens += one.tokens;
+  }
+  return all.perplexity();
+}
+
+uint64_t drawn_seed(const Common& common) {
+  return common.seed_given ? static_cast<uint64_t>(common.seed) : tasks::CalibrationConfig{}.seed;
+}
+
+// Where the model draws texts anyway and none is given to measure with: others than those that it is calibrated with.
+Texts drawn_to_measure(const Options& o, const Common& common) {
+  if (!o.text.empty() || o.bits != "4" || o.plain || !o.calibrate.empty()) return {};
+  constexpr int64_t kTokens = 2048;
+  return tasks::drawn_texts(models::load_decoder(o.model, {.as_stored = true}),
+                            {.tokens = kTokens, .seed = drawn_seed(common) + 1});
 }
 
 // What the model is run over before its weights are rounded to 4 bits; none: each weight is rounded by itself.
@@ -67,7 +90,7 @@ std::vector<std::vector<int32_t>> calibration_texts(const Options& o, const Comm
     return texts;
   }
   tasks::CalibrationConfig config;
-  if (common.seed_given) config.seed = static_cast<uint64_t>(common.seed);
+  config.seed = drawn_seed(common);
   const models::Decoder model = models::load_decoder(o.model, {.as_stored = true});
   std::vector<std::vector<int32_t>> texts =
       tasks::drawn_texts(model, config, [&](double share) { progress.on_progress("drawing texts", share); });
@@ -100,10 +123,11 @@ void run(const Options& o, const Common& common) {
   const NewFolder folder("quantize", o.out, o.overwrite);
   check(o);
   const std::string text = o.text.empty() ? "" : read_whole_text("[quantize]", o.text);
-  const double before = o.text.empty() ? 0 : perplexity(o.model, text);
-  if (std::isnan(before)) fail_file("[quantize] '{}' has no text to measure with", o.text);
+  double before = o.text.empty() ? 0 : perplexity(o.model, o, text);
   // All that takes long comes before the first byte is written; what was begun then is written whole.
   const models::QuantisedModel model = quantised(o, common);
+  const Texts drawn = drawn_to_measure(o, common);
+  if (!drawn.empty()) before = perplexity(o.model, drawn);
   catch_interrupts(common.quiet);
   folder.write([&](const std::string& path) {
     copy_tokenizer(o.model, path);
@@ -126,11 +150,13 @@ void run(const Options& o, const Common& common) {
     print(fmt::format("{:.1f} MB of tensors, {:.1f} MB before\n", 1e-6 * static_cast<double>(done.bytes_after),
                       1e-6 * static_cast<double>(done.bytes_before)));
   }
-  if (!o.text.empty()) {
-    const double after = perplexity(o.out, text);
+  if (!o.text.empty() || !drawn.empty()) {
+    const double after = drawn.empty() ? perplexity(o.out, o, text) : perplexity(o.out, drawn);
     j["perplexity_before"] = before, j["perplexity_after"] = after;
+    j["perplexity_of"] = drawn.empty() ? o.text : "texts that the model draws";
     if (!common.json) {
-      print(fmt::format("perplexity {:.4f}, {:.4f} before: {:+.3f} %\n", after, before, 100 * (after / before - 1)));
+      print(fmt::format("perplexity {:.4f}, {:.4f} before: {:+.3f} %{}\n", after, before, 100 * (after / before - 1),
+                        drawn.empty() ? "" : ", of texts that the model draws"));
     }
   }
   if (common.json) print(j.dump() + "\n");
@@ -149,7 +175,8 @@ void add_quantize(CLI::App& parent, const Common& common) {
   add_text(app, "--calibrate", o->calibrate, "4 bits that suit this text; without it those that the model draws",
            "FILE");
   add_flag(app, "--plain", o->plain, "4 bits at once, each weight by itself: less exact");
-  add_text(app, "--text", o->text, "prints the perplexity of this text before and after", "FILE");
+  add_text(app, "--text", o->text,
+           "prints the perplexity of this text before and after; products round activations to 8 bits too", "FILE");
   add_flag(app, "--overwrite", o->overwrite, "replace an existing model");
   on_run(app, [o, &common] { run(*o, common); });
 }

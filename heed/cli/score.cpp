@@ -27,6 +27,7 @@ struct Options {
 // Source and translation, and with --ids the places that they come from.
 struct Pairs {
   std::vector<tasks::TextPair> pairs, places;
+  std::string not_text;
 };
 
 Pairs read_pairs(const Options& o) {
@@ -49,6 +50,7 @@ Pairs read_pairs(const Options& o) {
     read.pairs.push_back({line.substr(0, tab), line.substr(tab + 1)});
     if (o.ids) read.places.push_back({lines.place(), lines.place()});
   }
+  read.not_text = lines.not_text();
   return read;
 }
 
@@ -67,9 +69,10 @@ std::vector<tasks::Score> scores_of(const Options& o, const Pairs& read) {
 // What a language model is to score, lines or all in one, and with --ids where each begins.
 struct Texts {
   std::vector<std::string> texts, places;
+  std::string not_text = {};
 };
 Texts read_texts(const Options& o) {
-  if (o.whole && !o.ids) return {{read_whole_text("[score]", o.input)}, {}};
+  if (o.whole && !o.ids) return {{read_whole_text("[score]", o.input)}, {}, {}};
   Texts read;
   TextLines lines(o.input);
   for (std::string line; lines.next(line, true) == decode::Input::kReady;) {
@@ -80,12 +83,19 @@ Texts read_texts(const Options& o) {
     read.texts.push_back(line);
     read.places.push_back(lines.place());
   }
+  read.not_text = lines.not_text();
   return read;
 }
 
-std::vector<tasks::Score> scores_of(const Options& o, const Texts& read) {
+std::vector<tasks::Score> scores_of(const Options& o, const Texts& read, const Common& common) {
   const tasks::TextScoreConfig config{.stride = o.stride, .with_end = o.with_end};
-  if (!o.ids) return tasks::score_texts(tasks::Generator::open(o.folder()), read.texts, config);
+  if (!o.ids) {
+    const tasks::Generator generator = tasks::Generator::open(o.folder());
+    int64_t unknown = 0;
+    for (const std::string& text : read.texts) unknown += tasks::GeneratorView(generator).unknown(text);
+    if (unknown > 0) message(common, unknown_text(unknown));
+    return tasks::score_texts(generator, read.texts, config);
+  }
   const models::Decoder model = models::load_decoder(o.folder(), {.as_stored = true});
   std::vector<std::vector<int32_t>> ids;
   for (size_t i = 0; i < read.texts.size(); ++i) {
@@ -100,7 +110,8 @@ nlohmann::json to_json(const tasks::Score& s) {
 
 void run_pairs(const Options& o, const Common& common) {
   const Pairs pairs = read_pairs(o);
-  TextOutput out(o.output, {o.input, o.src, o.tgt});
+  if (!pairs.not_text.empty()) message(common, pairs.not_text + ": read as far as they are");
+  TextOutput out(o.output, {o.input, o.src, o.tgt, o.model});
   for (const tasks::Score& s : scores_of(o, pairs)) {
     out.write(common.json ? to_json(s).dump() + "\n"
                           : fmt::format("{:.6f}\t{:.6f}\n", s.log_probability, s.by_token()));
@@ -114,8 +125,9 @@ std::string perplexity_text(const tasks::Score& s) {
 
 void run_texts(const Options& o, const Common& common) {
   const Texts texts = read_texts(o);
-  TextOutput out(o.output, {o.input});
-  const std::vector<tasks::Score> scores = scores_of(o, texts);
+  TextOutput out(o.output, {o.input, o.model, models::base_of(o.folder())});
+  const std::vector<tasks::Score> scores = scores_of(o, texts, common);
+  if (!texts.not_text.empty()) message(common, texts.not_text + ": read as far as they are");
   tell_adapter(o.folder(), common);
   size_t at = 0;
   for (const tasks::Score& s : scores) {
@@ -155,8 +167,10 @@ void add_score(CLI::App& parent, const Common& common) {
   add_text(app, "--output", o->output, "a file to write; standard output without it", "F");
   add_flag(app, "--ids", o->ids, "lines of token ids; no tokenizer is needed");
   add_flag(app, "--whole", o->whole, "of a language model: the whole file is one text, not each line");
-  add_whole(app, "--stride", o->stride, {1, INT64_MAX},
-            "of a language model: tokens from one window of a long text to the next; half of its context without it");
+  add_whole(
+      app, "--stride", o->stride, {1, INT64_MAX},
+      "of a language model: tokens from one window of a long text to the next; half of its context without it. The "
+      "context itself, with --with-end, is what training says of packed text");
   add_flag(app, "--with-end", o->with_end, "of a language model: count the token that ends a text, as training does");
   on_run(app, [app, o, &common] { run(app, *o, common); });
 }

@@ -11,6 +11,7 @@
 #include "heed/data/byte_source.h"
 #include "heed/io/printable.h"
 #include "heed/text/unicode.h"
+#include "heed/train/run_folder.h"
 
 namespace heed::cli {
 
@@ -37,9 +38,13 @@ std::string TextLines::not_text() const {
 }
 
 TextOutput::TextOutput(const std::string& path, const std::vector<std::string>& inputs) {
+  namespace fs = std::filesystem;
+  const fs::path file = fs::path(path).lexically_normal(), folder = file.has_parent_path() ? file.parent_path() : ".";
   for (const std::string& input : inputs) {
     std::error_code ignored;
-    if (std::filesystem::equivalent(path, input, ignored)) fail("[output] '{}' is a file that is read", path);
+    if (fs::equivalent(path, input, ignored)) fail("[output] '{}' is a file that is read", path);
+    if (train::is_of_a_model(file.filename().string()) && fs::equivalent(folder, input, ignored))
+      fail("[output] '{}' would be a part of the model that is read: expected another name or folder", path);
   }
   if (!path.empty() && path != "-") file_ = std::make_unique<AtomicFile>(path);
 }
@@ -62,6 +67,12 @@ std::vector<int32_t> parse_ids(const std::string& where, const std::string& line
     ids.push_back(id);
   }
   return ids;
+}
+
+std::string unknown_text(int64_t tokens) {
+  if (tokens == 0) return "";
+  return fmt::format("{} token{} unknown to the model, which reads <unk> instead", tokens,
+                     tokens == 1 ? " is" : "s are");
 }
 
 std::vector<std::string> read_lines(const std::string& path) {

@@ -31,7 +31,7 @@ class TextLines {
 // Standard output line by line, or a file that appears whole.
 class TextOutput {
  public:
-  // `inputs` are what is read: they are not to be replaced.
+  // `inputs` are what is read: files, and of model directories what belongs to a model. They are not to be replaced.
   explicit TextOutput(const std::string& path, const std::vector<std::string>& inputs);
   void write(std::string_view text);
   void finish();
@@ -42,6 +42,9 @@ class TextOutput {
 
 // "3 17 4" -> ids below the vocabulary's size; anything else is an error of the file, with `where` and the word.
 std::vector<int32_t> parse_ids(const std::string& where, const std::string& line, int64_t vocabulary);
+
+// What is told of tokens that a tokenizer does not know; "" of none.
+std::string unknown_text(int64_t tokens);
 
 // All lines of a file, .gz too; one that is not UTF-8 is an error.
 std::vector<std::string> read_lines(const std::string& path);

@@ -47,7 +47,7 @@ void run(const Options& o, const Common& common) {
   const std::shared_ptr<const text::Tokenizer> opened = tokenizer_of(o);
   const text::Tokenizer& tokenizer = *opened;
   TextLines lines(o.input);
-  TextOutput out(o.output, {o.input});
+  TextOutput out(o.output, {o.input, o.model});
   for (std::string line; lines.next(line, true) == decode::Input::kReady;) {
     out.write((o.decode ? decoded(tokenizer, line, lines.place(), common) : encoded(tokenizer, line, o, common)) +
               "\n");

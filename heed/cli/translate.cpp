@@ -107,7 +107,7 @@ void run(const Options& o, const Common& common) {
             : tasks::Translator::open(o.model);
   const models::ModelConfig& model = translator.model.config;
   const std::vector<int32_t> prefix_ids = o.ids ? prefix_of(o.prefix, model.vocabulary) : std::vector<int32_t>{};
-  TextOutput out(o.output, {o.input});
+  TextOutput out(o.output, {o.input, o.model});
   int64_t cut = 0, without_number = 0;
   const auto next = [&](tasks::SourceLine& line, bool wait) {
     const decode::Input input = lines.next(line.text, wait);

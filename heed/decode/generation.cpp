@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <set>
 #include <utility>
 
 #include "heed/base/error.h"
@@ -64,6 +65,14 @@ GenerationIds generation_ids(const models::ModelConfig& config, int64_t known_id
 
 int64_t context_length(const models::ModelConfig& config) { return config.decoder.positions.max_length; }
 
+void check_length(std::span<const int32_t> prompt, const models::ModelConfig& config,
+                  const GenerationSettings& settings, int64_t number) {
+  const int64_t length = static_cast<int64_t>(prompt.size()), context = context_length(config);
+  if (length <= context || settings.window) return;
+  fail_file("[generate] prompt {} has {} tokens: the context of the model is {} (--window keeps their end)", number + 1,
+            length, context);
+}
+
 Generation::Generation(const models::Decoder& model, const GenerationIds& ids, const GenerationLimits& limits)
     : model_(model),
       ids_(ids),
@@ -83,10 +92,12 @@ void Generation::check(const GenerationRequest& request) const {
   for (const int32_t id : request.prompt) {
     if (id < 0 || id >= V) fail("[generate] prompt {} has the id {}: expected 0 to {}", number, id, V - 1);
   }
-  if (length > context_ && !request.settings.window) {
-    fail_file("[generate] prompt {} has {} tokens: the context of the model is {} (a window keeps their end)", number,
-              length, context_);
-  }
+  check_length(request.prompt, model_.config, request.settings, request.number);
+  // Where nothing can be said, the numbers are not at fault.
+  std::set<int32_t> banned(request.settings.sampling.ban.begin(), request.settings.sampling.ban.end());
+  if (static_cast<int64_t>(banned.size() + ids_.never.size()) < V) return;
+  banned.insert(ids_.never.begin(), ids_.never.end());
+  if (static_cast<int64_t>(banned.size()) == V) fail("[generate] no token is allowed (--ban)");
 }
 
 void Generation::join(std::vector<GenerationRequest> requests) {

@@ -65,6 +65,10 @@ GenerationIds generation_ids(const models::ModelConfig& config, int64_t known_id
 // Tokens that the model may look at: its table of positions, or what it was trained with.
 int64_t context_length(const models::ModelConfig& config);
 
+// An error where a prompt is longer than the context, and its start is not to be forgotten.
+void check_length(std::span<const int32_t> prompt, const models::ModelConfig& config,
+                  const GenerationSettings& settings, int64_t number);
+
 struct GenerationLimits {
   int64_t prompt_block = 512;  // tokens of prompts a step, so that a long one neither stalls the others nor needs much
   int64_t kept_rows = 2048;    // tokens whose keys stay for prompts that start alike

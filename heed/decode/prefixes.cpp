@@ -11,6 +11,10 @@ int64_t common_start(std::span<const int32_t> a, std::span<const int32_t> b) {
 }
 
 void Prefixes::keep(std::span<const int32_t> tokens, Rows rows) {
+  if (static_cast<int64_t>(rows.size()) > most_) {
+    pool_.give(std::span<const int32_t>(rows).subspan(static_cast<size_t>(most_)));
+    rows.resize(static_cast<size_t>(most_));
+  }
   Sequence sequence{{tokens.begin(), tokens.begin() + static_cast<int64_t>(rows.size())}, std::move(rows)};
   const int64_t n = static_cast<int64_t>(sequence.rows.size());
   for (auto it = known_.begin(); it != known_.end();) {
@@ -19,7 +23,7 @@ void Prefixes::keep(std::span<const int32_t> tokens, Rows rows) {
     if (common_start(it->tokens, sequence.tokens) == static_cast<int64_t>(it->tokens.size())) forget(it);
     it = next;
   }
-  if (n == 0 || n > most_) return pool_.give(sequence.rows);
+  if (n == 0) return;
   while (held_ + n > most_) forget(std::prev(known_.end()));
   known_.push_front(std::move(sequence));
   held_ += n;

@@ -16,7 +16,7 @@ class Prefixes {
   // Holds `most_rows` at most; those that nobody asked for longest go first.
   Prefixes(nn::CachePool& pool, int64_t most_rows) : pool_(pool), most_(most_rows) {}
 
-  // Takes over `rows`, which are those of the first tokens.
+  // Takes over `rows`, which are those of the first tokens. Of more than it may hold the first are kept.
   void keep(std::span<const int32_t> tokens, Rows rows);
   // Rows of the longest start that is known; they stay the store's.
   std::span<const int32_t> find(std::span<const int32_t> tokens);

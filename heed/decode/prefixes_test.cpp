@@ -42,12 +42,17 @@ TEST(Prefixes, TheLongestStartIsFoundAndRowsAreNeverLost) {
   EXPECT_LE(pool.capacity(), 256);
 }
 
-TEST(Prefixes, WhatIsLongerThanAllIsNotKept) {
+TEST(Prefixes, OfWhatIsLongerThanAllTheStartIsKept) {
   nn::CachePool pool(1, 4);
   Prefixes known(pool, 3);
+  known.keep(Rows{1, 2}, pool.take(2));
   known.keep(Rows{1, 2, 3, 4}, pool.take(4));
-  EXPECT_EQ(pool.used(), 0);
-  known.keep(Rows{1, 2, 3}, pool.take(3));
+  EXPECT_EQ(pool.used(), 3);
+  EXPECT_EQ(known.rows(), 3);
+  EXPECT_EQ(known.find(Rows{1, 2, 3, 4}).size(), 3u);
+  Prefixes nothing(pool, 0);
+  nothing.keep(Rows{1, 2}, pool.take(2));
+  EXPECT_EQ(pool.used(), 3);
   known.keep(Rows{5, 6}, pool.take(2));  // the older one has to go
   EXPECT_EQ(pool.used(), 2);
   EXPECT_TRUE(known.find(Rows{1, 2}).empty());

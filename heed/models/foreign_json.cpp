@@ -149,13 +149,13 @@ void add_ends(TokenIds& tokens, const std::vector<int32_t>& ends, int64_t vocabu
   }
 }
 
-TokenIds Foreign::decoder_tokens(int64_t vocabulary) const {
-  const auto id_or_none = [&](const char* key) {
-    const int32_t found = has(key) ? id(key) : -1;
+TokenIds Foreign::decoder_tokens(int64_t vocabulary, UnsaidIds unsaid) const {
+  const auto id_or_none = [&](const char* key, int32_t otherwise) {
+    const int32_t found = has(key) ? id(key) : from.contains(key) ? -1 : otherwise;
     return found < vocabulary ? found : -1;
   };
-  TokenIds tokens{id_or_none("bos_token_id"), -1, -1, id_or_none("pad_token_id"), {}};
-  add_ends(tokens, end_ids(*this), vocabulary);
+  TokenIds tokens{id_or_none("bos_token_id", unsaid.start), -1, -1, id_or_none("pad_token_id", -1), {}};
+  add_ends(tokens, from.contains("eos_token_id") ? end_ids(*this) : std::vector{unsaid.end}, vocabulary);
   return tokens;
 }
 

@@ -64,8 +64,12 @@ struct Foreign {
   void demand(const char* key, bool value, bool otherwise) const;
   void demand_none(const char* key) const;
 
-  // Of a model that writes text: ids beyond the vocabulary can never come, and are none.
-  TokenIds decoder_tokens(int64_t vocabulary) const;
+  // Of a model that writes text: ids beyond the vocabulary can never come, and are none. `unsaid` are those of a config
+  // that does not have the keys; null is none.
+  struct UnsaidIds {
+    int32_t start = -1, end = -1;
+  };
+  TokenIds decoder_tokens(int64_t vocabulary, UnsaidIds unsaid) const;
 
  private:
   const nlohmann::json& at(const char* key, const char* expected) const;

@@ -72,7 +72,7 @@ ModelConfig read(const Foreign& f) {
   s.positions.max_length = f.whole("n_positions");
   s.init_deviation = static_cast<float>(f.number("initializer_range", 0.02));
   s.dropout = {rate("resid_pdrop"), rate("attn_pdrop"), 0, rate("embd_pdrop")};
-  c.tokens = f.decoder_tokens(c.vocabulary);
+  c.tokens = f.decoder_tokens(c.vocabulary, {50256, 50256});
   if (const auto own = f.from.find("heed"); own != f.from.end() && own->is_object()) {
     const Foreign h{*own, f.where};
     if (h.has("unk_token_id")) c.tokens.unk = h.id("unk_token_id");

@@ -126,7 +126,7 @@ void refuse_window(const Foreign& f, int64_t window, int64_t length) {
   }
 }
 
-ModelConfig read_common(const Foreign& f) {
+ModelConfig read_common(const Foreign& f, Foreign::UnsaidIds unsaid = {1, 2}) {
   ModelConfig c;
   c.family = Family::kDecoder;
   c.scale_embedding = false;
@@ -149,7 +149,7 @@ ModelConfig read_common(const Foreign& f) {
   read_rotary(f, s.positions);
   s.init_deviation = static_cast<float>(f.number("initializer_range", 0.02));
   s.dropout.attention = static_cast<float>(f.number("attention_dropout", 0));
-  c.tokens = f.decoder_tokens(c.vocabulary);
+  c.tokens = f.decoder_tokens(c.vocabulary, unsaid);
   if (const auto own = f.from.find("heed"); own != f.from.end() && own->is_object()) {
     const Foreign h{*own, f.where};
     if (h.has("unk_token_id")) c.tokens.unk = h.id("unk_token_id");
@@ -178,7 +178,7 @@ ModelConfig read_llama(const Foreign& f) {
 }
 
 ModelConfig read_qwen2(const Foreign& f) {
-  ModelConfig c = read_common(f);
+  ModelConfig c = read_common(f, {});
   nn::StackConfig& s = c.decoder;
   if (f.flag("use_sliding_window", false)) refuse_window(f, f.whole("sliding_window", 4096), s.positions.max_length);
   s.kv_heads = f.whole("num_key_value_heads");

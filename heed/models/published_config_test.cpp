@@ -43,7 +43,7 @@ TEST(PublishedConfig, WhatIsNotSaidIsAsTheirsHasIt) {
   EXPECT_EQ(g.decoder.activation, kernels::Activation::kGeluTanh);
   EXPECT_EQ(g.decoder.d_ff, 128);
   EXPECT_EQ(g.decoder.norm_eps, 1e-5f);
-  EXPECT_EQ(g.tokens.start, -1);
+  EXPECT_EQ(g.tokens.start, -1);  // theirs lies beyond these 61
   EXPECT_EQ(g.tokens.eos, -1);
   json plain = llama();
   plain.erase("num_key_value_heads");
@@ -125,6 +125,24 @@ TEST(PublishedConfig, AWrongValueIsRefusedByItsKey) {
   expect_refused(with(llama(), {{"head_dim", 7}}), "rotary positions turn pairs");
   expect_refused(with(llama(), {{"eos_token_id", {1, "2"}}}), "'eos_token_id' holds \"2\", expected ids");
   expect_refused(with(llama(), {{"bos_token_id", 1.5}}), "'bos_token_id' is 1.5, expected an id");
+}
+
+TEST(PublishedConfig, IdsThatAreNotSaidAreAsTheirsHasThem) {
+  const auto expect = [](const json& config, int32_t start, int32_t eos) {
+    const TokenIds ids = read(config).tokens;
+    EXPECT_EQ(ids.start, start) << config;
+    EXPECT_EQ(ids.eos, eos) << config;
+    EXPECT_TRUE(ids.more_ends.empty()) << config;
+  };
+  expect(llama(), 1, 2);
+  expect(with(llama("mistral"), {{"sliding_window", nullptr}}), 1, 2);
+  expect(llama("qwen2"), -1, -1);
+  expect(with(llama(), {{"vocab_size", 2}}), 1, -1);
+  expect(with(gpt2(), {{"vocab_size", 50257}}), 50256, 50256);
+  // Null is none, and what is said counts.
+  expect(with(llama(), {{"bos_token_id", nullptr}}), -1, 2);
+  expect(with(llama(), {{"eos_token_id", nullptr}}), 1, -1);
+  expect(with(llama(), {{"bos_token_id", 7}, {"eos_token_id", {8}}}), 7, 8);
 }
 
 TEST(PublishedConfig, IdsBeyondTheVocabularyAreNone) {

@@ -1,6 +1,7 @@
 #include "heed/models/quantise.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -16,6 +17,14 @@ namespace {
 using kernels::NumberType;
 using nlohmann::json;
 namespace fs = std::filesystem;
+
+// Rounding would make a number of what is none, and a model that cannot run would look whole.
+void check_finite(const StoredTensor& tensor) {
+  std::vector<float> numbers(static_cast<size_t>(tensor.elements()));
+  to_f32(tensor, numbers.data());
+  if (!std::all_of(numbers.begin(), numbers.end(), [](float x) { return std::isfinite(x); }))
+    fail_file("[quantize] '{}' has weights that are no finite numbers", tensor.name);
+}
 
 // As (out, in).
 std::vector<float> rows_of(const MatrixInFile& m) {
@@ -76,6 +85,7 @@ QuantisedModel::QuantisedModel(std::string from, const QuantiseOptions& options)
   for (const MatrixInFile& m : model_.matrices) {
     if (is_tiles(*m.tensor))
       fail_file("[quantize] '{}' is quantised already: expected the model it was made from", from_);
+    check_finite(*m.tensor);
     if (!m.fits_in_tiles) report_.kept.push_back(m.tensor->name);
   }
   if (bits_ == 4 && options.texts) calibrate(options.texts(), options.on_progress);

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <limits>
 
 #include "heed/base/random.h"
 #include "heed/base/threads.h"
@@ -137,7 +138,10 @@ TEST(Quantise, AQuantisedModelComputesNearlyTheSame) {
       EXPECT_LT(difference(direct, read), 0.02);
       EXPECT_GT(difference(direct, exact), before);
       before = difference(direct, exact);
-      expect_same_bits(logits_of(stored, 1), logits_of(load_decoder(to.file("."), {.as_stored = true}), 1));
+      // One row is computed as many are.
+      const Tensor one = logits_of(stored, 1);
+      EXPECT_EQ(std::memcmp(one.data(), logits_of(stored, 12).data(), static_cast<size_t>(one.numel()) * sizeof(float)),
+                0);
       EXPECT_EQ(json::parse(content_of(to.file("config.json")))["quantization_config"]["quant_method"], "heed");
       EXPECT_NE(message_of([&] { QuantisedModel(to.file("."), {.bits = bits}); }).find("quantised already"),
                 std::string::npos);
@@ -202,6 +206,28 @@ TEST(Quantise, CalibrationGivesTheSameBitsAtAnyNumberOfThreads) {
   }
   set_num_threads(before);
   EXPECT_EQ(files[0], files[1]);
+}
+
+// Told before anything is drawn, computed or written, whichever way the weights would be rounded.
+TEST(Quantise, WeightsThatAreNotFiniteAreRefused) {
+  constexpr float kInfinity = std::numeric_limits<float>::infinity();
+  const std::string name = "model.layers.1.mlp.up_proj.weight";
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), kInfinity, -kInfinity}) {
+    const TemporaryFolder folder;
+    const Decoder model(small(false));
+    model.parameters["decoder.layers.1.feed_forward.up_proj.weight"].data()[70] = bad;
+    save_decoder(folder.file("."), model);
+    for (const int64_t bits : {8, 4}) {
+      bool asked = false;
+      const auto texts = [&] {
+        asked = true;
+        return random_texts(10, 1);
+      };
+      const std::string message = message_of([&] { QuantisedModel(folder.file("."), {.bits = bits, .texts = texts}); });
+      EXPECT_EQ(message, "[quantize] '" + name + "' has weights that are no finite numbers");
+      EXPECT_FALSE(asked);
+    }
+  }
 }
 
 // Sizes that are no multiple of a group stay as they are.

@@ -1,23 +1,23 @@
-// A published model of 15 million parameters writes its published story. Skipped where HEED_MODELS does not name the
-// folder that holds stories15M.
+// A published model of 15 million parameters writes its published story. Skipped where it is not there.
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <filesystem>
 
+#include "heed/io/test_shared.h"
 #include "heed/models/directory.h"
 
 namespace heed::models {
 namespace {
 
 TEST(Stories, GreedyFromNothingIsThePublishedText) {
-  const char* folder = std::getenv("HEED_MODELS");
-  if (folder == nullptr) GTEST_SKIP() << "HEED_MODELS is not set";
+  const std::string folder = shared_folder("HEED_MODELS", "models") + "/stories15M";
+  if (!std::filesystem::exists(folder)) GTEST_SKIP() << "no " << folder;
   const NoGrad no_grad;
   const std::vector<int32_t> published = {1,    9038, 2501, 263,  931,   29892, 727,   471, 263,  2217,
                                           7826, 4257, 365,  2354, 29889, 2296,  18012, 304, 1708, 5377};
   for (const bool for_running : {false, true}) {
-    const Decoder model = load_decoder(std::string(folder) + "/stories15M", {.for_running = for_running});
+    const Decoder model = load_decoder(folder, {.for_running = for_running});
     std::vector<int32_t> ids = {model.config.tokens.start};
     while (ids.size() < published.size()) {
       const auto n = static_cast<int64_t>(ids.size());

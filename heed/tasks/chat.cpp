@@ -16,7 +16,6 @@ void Chat::prepare(GenerateConfig& config) const {
   const text::ChatEnd end = text::chat_end(*generator_.tokenizer, *chat_);
   if (end.id >= 0) config.ends.push_back(end.id);
   if (!end.text.empty()) config.stops.push_back(end.text);
-  config.limits.kept_rows = std::max(config.limits.kept_rows, decode::context_length(generator_.model.config));
 }
 
 // The oldest messages up to the second question; the system's stays.

@@ -1,7 +1,9 @@
 #include "heed/tasks/generator.h"
 
+#include <algorithm>
 #include <chrono>
 #include <deque>
+#include <exception>
 #include <map>
 #include <utility>
 
@@ -53,7 +55,7 @@ class PromptStream {
         next_(next),
         give_(give),
         on_text_(on_text),
-        generation_(g_.model, ids_of(g_, config.ends), config.limits) {
+        generation_(g_.model, ids_of(g_, config.ends), config.limits_for(g_.model.config)) {
     config_.check();
     config_.settings.sampling.check_ids(g_.model.config.vocabulary);
   }
@@ -63,6 +65,7 @@ class PromptStream {
     const Stream::Next next = [this](decode::GenerationRequest& request, bool wait) { return ask(request, wait); };
     const Stream::Give give = [this](decode::GenerationAnswer answer) { take(std::move(answer)); };
     Stream(*this, config_.stream, next, give).run();
+    if (refused_) std::rethrow_exception(refused_);
   }
 
   // The work of an ordered stream: prompts in the order in which they came.
@@ -74,8 +77,11 @@ class PromptStream {
     for (const decode::GenerationAnswer& answer : answers) finish(answer);
     return answers;
   }
+  // Tokens that it may come to hold: never more than the context.
   int64_t cost(const decode::GenerationRequest& r) const {
-    return static_cast<int64_t>(r.prompt.size()) + r.settings.max_tokens * r.settings.beam;
+    const int64_t context = decode::context_length(g_.model.config);
+    const int64_t prompt = std::min(static_cast<int64_t>(r.prompt.size()), context);
+    return prompt + std::min(r.settings.max_tokens, context + 1 - prompt) * r.settings.beam;
   }
   static bool comes_first(const decode::GenerationRequest& a, const decode::GenerationRequest& b) {
     return std::pair(a.number, a.sample) < std::pair(b.number, b.sample);
@@ -93,23 +99,23 @@ class PromptStream {
     double first = 0, all = 0;
   };
 
-  std::vector<int32_t> prompt_ids(const Prompt& prompt) const {
-    if (prompt.by_ids && !config_.stops.empty()) fail("[generate] stop strings with ids: ids are no text");
-    std::vector<int32_t> ids = prompt.by_ids ? prompt.ids : g_.encode(prompt.text, !prompt.as_it_is);
-    const models::TokenIds& special = g_.model.config.tokens;
-    for (const int32_t start : {special.start, special.eos}) {
-      if (ids.empty() && start >= 0) ids.push_back(start);
-    }
-    if (ids.empty()) fail_file("[generate] prompt {} is empty, and the model has no token to start with", prompts_ + 1);
-    return ids;
+  // What is refused is told when all before it are answered.
+  decode::Input read(Prompt& prompt, std::vector<int32_t>& ids, bool wait) try {
+    const decode::Input input = next_(prompt, wait);
+    if (input == decode::Input::kReady) ids = prompt_ids(g_, config_, prompt, prompts_);
+    return input;
+  } catch (const Error&) {
+    refused_ = std::current_exception();
+    return decode::Input::kEnd;
   }
 
   decode::Input ask(decode::GenerationRequest& request, bool wait) {
     if (pending_.empty()) {
       Prompt prompt;
-      const decode::Input input = next_(prompt, wait);
+      std::vector<int32_t> ids;
+      const decode::Input input = read(prompt, ids, wait);
       if (input != decode::Input::kReady) return input;
-      decode::GenerationRequest one{.number = prompts_, .prompt = prompt_ids(prompt), .settings = config_.settings};
+      decode::GenerationRequest one{.number = prompts_, .prompt = std::move(ids), .settings = config_.settings};
       for (; one.sample < config_.samples; ++one.sample) {
         texts_.emplace(Key{one.number, one.sample}, Text{{prompt.by_ids ? nullptr : g_.tokenizer, prompt.text.empty()},
                                                          GrowingText(config_.stops),
@@ -176,6 +182,7 @@ class PromptStream {
   std::deque<decode::GenerationRequest> pending_;
   std::deque<Generated> asked_;
   std::map<Key, Text> texts_;
+  std::exception_ptr refused_;
 };
 
 }  // namespace
@@ -201,6 +208,13 @@ std::vector<int32_t> GeneratorView::encode(std::string_view text, bool with_star
   return ids;
 }
 
+int64_t GeneratorView::unknown(std::string_view text) const {
+  const text::SpecialIds special = tokenizer->special();
+  if (special.unk < 0 || special.unk == special.eos) return 0;  // GPT-2's end stands for nothing unknown
+  const std::vector<int32_t> ids = tokenizer->encode(text);
+  return std::count(ids.begin(), ids.end(), special.unk);
+}
+
 void GenerateConfig::check() const {
   settings.check();
   if (samples < 1) fail("[generate] {} samples: expected at least 1", samples);
@@ -210,6 +224,25 @@ void GenerateConfig::check() const {
   if (settings.beam == 1) return;
   if (!stops.empty()) fail("[generate] stop strings with a beam of {}: expected a beam of 1", settings.beam);
   if (samples > 1) fail("[generate] {} samples with a beam of {}: a search does not draw", samples, settings.beam);
+}
+
+decode::GenerationLimits GenerateConfig::limits_for(const models::ModelConfig& model) const {
+  decode::GenerationLimits most = limits;
+  if (most.kept_rows > 0) most.kept_rows = std::max(most.kept_rows, decode::context_length(model));
+  return most;
+}
+
+std::vector<int32_t> prompt_ids(const GeneratorView& generator, const GenerateConfig& config, const Prompt& prompt,
+                                int64_t number) {
+  if (prompt.by_ids && !config.stops.empty()) fail("[generate] stop strings with ids: ids are no text");
+  std::vector<int32_t> ids = prompt.by_ids ? prompt.ids : generator.encode(prompt.text, !prompt.as_it_is);
+  const models::TokenIds& special = generator.model.config.tokens;
+  for (const int32_t start : {special.start, special.eos}) {
+    if (ids.empty() && start >= 0) ids.push_back(start);
+  }
+  if (ids.empty()) fail_file("[generate] prompt {} is empty, and the model has no token to start with", number + 1);
+  decode::check_length(ids, generator.model.config, config.settings, number);
+  return ids;
 }
 
 void generate_text(const GeneratorView& generator, const GenerateConfig& config,

@@ -33,6 +33,8 @@ struct GeneratorView {
 
   // What the model reads of a text: behind the token that the tokenizer puts before one.
   std::vector<int32_t> encode(std::string_view text, bool with_start = true) const;
+  // Tokens of a text that stand for what the tokenizer does not know.
+  int64_t unknown(std::string_view text) const;
 };
 
 struct GenerateConfig {
@@ -44,6 +46,8 @@ struct GenerateConfig {
   decode::GenerationLimits limits = {};
 
   void check() const;
+  // A prompt that fills the context is kept too, for those that start like it; 0 rows stay none.
+  decode::GenerationLimits limits_for(const models::ModelConfig& model) const;
 };
 
 // Text, or ids as they are. An empty one starts with the model's own start.
@@ -68,7 +72,12 @@ struct Generated {
 // New text of one sample as it comes, whole characters. Of a search there is none before its end.
 using OnText = std::function<void(int64_t number, int64_t sample, std::string_view text)>;
 
-// next(prompt, wait) and give as in decode/ordered_stream.h: answers come in order while the rest is read.
+// What the model reads of a prompt; an error where it does not fit into its context and nothing is to be forgotten.
+std::vector<int32_t> prompt_ids(const GeneratorView& generator, const GenerateConfig& config, const Prompt& prompt,
+                                int64_t number = 0);
+
+// next(prompt, wait) and give as in decode/ordered_stream.h: answers come in order while the rest is read. A prompt that
+// is refused ends it, once those before it are answered.
 void generate_text(const GeneratorView& generator, const GenerateConfig& config,
                    const std::function<decode::Input(Prompt&, bool wait)>& next,
                    const std::function<void(Generated)>& give, const OnText& on_text = {});

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 
 #include "heed/base/error.h"
@@ -140,6 +141,67 @@ TEST(Generate, TheBatchChangesNothing) {
     }
   }
   set_num_threads(before);
+}
+
+// The context bounds what a text can cost, however many tokens are allowed.
+TEST(Generate, ALargeLimitDoesNotKeepPromptsApart) {
+  const models::Decoder model = small_model();
+  const auto tokenizer = bytes();
+  const GenerateConfig config{.settings = {.sampling = {.temperature = 0, .ban = {0}}, .max_tokens = 1 << 20},
+                              .stream = {.batch_tokens = 200, .window = 8}};
+  std::vector<int64_t> heard;
+  const auto on_text = [&](int64_t number, int64_t, std::string_view) { heard.push_back(number); };
+  generate_all({model, tokenizer.get()}, config, prompts({"one", "two", "three"}), on_text);
+  const auto last_of_first = std::find(heard.rbegin(), heard.rend(), 0).base();
+  EXPECT_NE(std::find(heard.begin(), last_of_first, 2), last_of_first);
+}
+
+TEST(Generate, WhatComesBeforeARefusedPromptIsAnswered) {
+  const models::Decoder model = small_model();
+  const auto tokenizer = bytes();
+  const GenerateConfig config{.settings = {.sampling = {.temperature = 0}, .max_tokens = 8}, .samples = 2};
+  const std::vector<std::string> texts = {"one", "two", std::string(70, 'x'), "never read"};
+  size_t at = 0;
+  const auto next = [&](Prompt& prompt, bool) { return prompt.text = texts.at(at++), decode::Input::kReady; };
+  std::vector<Generated> given;
+  const auto give = [&](const Generated& g) { given.push_back(g); };
+  std::string message;
+  try {
+    generate_text({model, tokenizer.get()}, config, next, give);
+  } catch (const FileError& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(message, "[generate] prompt 3 has 70 tokens: the context of the model is 64 (--window keeps their end)");
+  EXPECT_EQ(at, 3u);
+  ASSERT_EQ(given.size(), 2u);
+  const std::vector<Generated> alone = generate_all({model, tokenizer.get()}, config, prompts({"one", "two"}));
+  for (size_t i = 0; i < 2; ++i) EXPECT_EQ(given[i].texts.at(1).text, alone[i].texts.at(1).text);
+}
+
+TEST(Generate, APromptAsLongAsTheContextIsKept) {
+  const GenerateConfig config;
+  EXPECT_EQ(config.limits_for(small_model(3000).config).kept_rows, 3000);
+  EXPECT_EQ(config.limits_for(small_model(64).config).kept_rows, config.limits.kept_rows);
+  const GenerateConfig none{.limits = {.kept_rows = 0}};
+  EXPECT_EQ(none.limits_for(small_model(3000).config).kept_rows, 0);
+}
+
+TEST(Generate, WhereAllIsBannedThatIsSaid) {
+  const models::Decoder model = small_model();
+  const auto tokenizer = bytes();
+  GenerateConfig config{.settings = {.sampling = {}, .max_tokens = 8}};
+  for (int32_t id = 0; id < 259; ++id) config.settings.sampling.ban.push_back(id);
+  std::string message;
+  try {
+    generate_all({model, tokenizer.get()}, config, prompts({"a"}));
+  } catch (const Error& error) {
+    message = error.what();
+  }
+  EXPECT_EQ(message, "[generate] no token is allowed (--ban)");
+  config.settings.sampling.ban.pop_back();
+  const std::vector<int32_t> ids =
+      generate_all({model, tokenizer.get()}, config, prompts({"a"}))[0].texts[0].written.ids;
+  EXPECT_EQ(ids, std::vector<int32_t>(8, 258));
 }
 
 TEST(Generate, AStopStringEndsTheTextBeforeIt) {

@@ -258,6 +258,11 @@ void resolve_lora(TrainConfig::Model& m) {
     fail("[config] model.lora is {}: expected a rank of 1 to {}, the features of '{}'", m.lora, m.d_model, m.from);
   fill(m.lora_alpha, 2.0 * static_cast<double>(m.lora));
   const models::Decoder shape(models::read_config(m.from), std::nullopt);
+  const int64_t length = shape.config.decoder.positions.max_length;
+  if (m.context > length && !m.lora_merge) {
+    fail("[config] model.context is {}, and an adapter has that of '{}': expected {} at most, or model.lora_merge",
+         m.context, m.from, length);
+  }
   m.lora_modules = models::lora_modules(split_names(m.lora_modules), shape);
 }
 
@@ -331,6 +336,8 @@ models::ModelConfig model(const TrainConfig& config, int64_t /*source_vocabulary
   if (!m.from.empty()) {
     c = models::read_config(m.from);
     s.dropout = dropout(m);
+    // Positions without a table go as far as they are trained.
+    s.positions.max_length = std::max(s.positions.max_length, m.context);
     return c;
   }
   c.family = models::Family::kDecoder;

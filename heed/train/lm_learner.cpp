@@ -13,11 +13,16 @@ namespace {
 
 models::ModelConfig model_of(const TrainConfig& config, const LmData& data) {
   models::ModelConfig c = model_config(config, 0, data.tokenizer->size());
-  if (!config.model.from.empty() && c.tokens.start >= 0) return c;
+  if (config.model.from.empty()) c.tokens = {-1, -1, -1, -1};
+  if (c.tokens.start >= 0) return c;
   const text::SpecialIds ids = data.tokenizer->special();
   // A document begins behind bos, or behind the end of another.
-  c.tokens = {ids.bos >= 0 ? ids.bos : ids.eos, ids.eos, ids.unk, ids.pad};
-  if (data.start >= 0) c.tokens.start = data.start;
+  const int32_t start = data.start >= 0 ? data.start : ids.bos >= 0 ? ids.bos : ids.eos;
+  const std::pair<int32_t*, int32_t> unsaid[] = {
+      {&c.tokens.start, start}, {&c.tokens.eos, ids.eos}, {&c.tokens.unk, ids.unk}, {&c.tokens.pad, ids.pad}};
+  for (const auto& [id, own] : unsaid) {
+    if (*id < 0) *id = own;
+  }
   return c;
 }
 

@@ -135,6 +135,25 @@ TEST_F(LmRun, ScoringIsTheValidation) {
   }
 }
 
+// Packed text is cut in blocks of the context: so is a text whose windows do not overlap.
+TEST_F(LmRun, ScoringIsTheValidationOfPackedText) {
+  const std::string text = letter_text(40, 3);
+  put_content(folder_.file("valid.data"), text);
+  config_.data.documents = "file", config_.model.context = 16;
+  for (const char* arch : {"gpt2", "llama"}) {
+    config_.model.arch = arch;
+    run({.overwrite = true});
+    double kept = listener_.validations.front().loss;
+    for (const ValidationReport& report : listener_.validations) kept = std::min(kept, report.loss);
+    const tasks::Generator model = tasks::Generator::open(config_.save.out);
+    const auto perplexity = [&](const tasks::TextScoreConfig& how) {
+      return tasks::score_texts(model, {text}, how)[0].perplexity();
+    };
+    EXPECT_NEAR(perplexity({.stride = 16, .with_end = true}), std::exp(kept), 1e-6) << arch;
+    EXPECT_GT(std::abs(perplexity({.with_end = true}) - std::exp(kept)), 1e-4) << arch;
+  }
+}
+
 TEST_F(LmRun, AShareThatLeavesNothingIsRefused) {
   config_.data.valid_text.clear();
   config_.data.valid_split = "random";  // one document: all or nothing
@@ -188,6 +207,40 @@ TEST_F(LmRun, GoesOnFromAModel) {
   EXPECT_NE(refusal([](auto& m) { m.context = 99; }).find("has positions for 12"), std::string::npos);
   EXPECT_NE(refusal([&](auto& m) { m.from = config_.save.out; }).find("are both"), std::string::npos);
   EXPECT_EQ(content_of(config_.save.out + "/char_tokenizer.json"), tokenizer);
+}
+
+// Positions that are no table go further than they did: what is written says how far.
+TEST_F(LmRun, ALongerContextIsTheModels) {
+  config_.model.arch = "llama";
+  run();
+  const std::string first = config_.save.out;
+  config_ = tiny_run("lm", folder_);
+  config_.model = {}, config_.text = {};
+  config_.model.preset = "tiny", config_.model.from = first, config_.save.out = folder_.file("next");
+  for (const auto& [context, length] : std::vector<std::pair<int64_t, int64_t>>{{30, 30}, {5, 12}}) {
+    config_.model.context = context;
+    run({.overwrite = true});
+    EXPECT_EQ(models::read_config(config_.save.out).decoder.positions.max_length, length);
+  }
+}
+
+// What a published model says of its ids stays: only what it leaves out is the tokenizer's.
+TEST_F(LmRun, EndsOfTheModelBeforeAreKept) {
+  run();
+  const std::string first = config_.save.out;
+  nlohmann::json published = nlohmann::json::parse(content_of(first + "/config.json"));
+  const int32_t start = models::read_config(first).tokens.start;
+  published["bos_token_id"] = nullptr, published["eos_token_id"] = {7, 5};
+  std::filesystem::remove(first + "/generation_config.json");
+  put_content(first + "/config.json", published.dump());
+  config_ = tiny_run("lm", folder_);
+  config_.model = {}, config_.text = {};
+  config_.model.preset = "tiny", config_.model.from = first, config_.save.out = folder_.file("next");
+  run();
+  const models::TokenIds ids = models::read_config(config_.save.out).tokens;
+  EXPECT_EQ(ids.start, start);
+  EXPECT_EQ(ids.eos, 7);
+  EXPECT_EQ(ids.more_ends, std::vector<int32_t>{5});
 }
 
 TEST_F(LmRun, SamplesAreOfTheModel) {

@@ -183,6 +183,10 @@ TEST_P(LoraRun, WhatDoesNotGoTogetherIsRefused) {
   expect("model.arch is said, and", [](TrainConfig& c) { c.model.arch = "llama"; });
   expect("text.vocabulary is said, and", [](TrainConfig& c) { c.text.vocabulary = 300; });
   expect("is no folder", [](TrainConfig& c) { c.model.from = "nowhere"; });
+  // An adapter has no config of its own to say so.
+  expect(llama() ? "model.context is 13, and an adapter has that of '" + base_ + "': expected 12 at most, or model.lora"
+                 : "has positions for 12",
+         [](TrainConfig& c) { c.model.context = 13; });
 }
 
 TEST_P(LoraRun, NamesMayStandInOneText) {
