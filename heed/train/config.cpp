@@ -164,6 +164,8 @@ void check_resolved(const TrainConfig& config) {
   learning_rate(schedule_of(config), 1);
 }
 
+bool validates(const TrainConfig& config) { return task_of(config).validates(config.data); }
+
 Machine this_machine() { return {available_cpus(), kernels::has_native_bf16()}; }
 
 std::string resolve_config(TrainConfig& c, int64_t amount, const Machine& machine) {
@@ -180,6 +182,17 @@ std::string resolve_config(TrainConfig& c, int64_t amount, const Machine& machin
   return said;
 }
 
-void check_task(const TrainConfig& config) { task_of(config).check(config); }
+void check_task(const TrainConfig& config) {
+  task_of(config).check(config);
+  if (config.valid.patience > 0 && !validates(config))
+    fail("[config] valid.patience is {} and there is no data to validate with: expected 0", config.valid.patience);
+}
+
+std::string usual_patience(TrainConfig& config) {
+  constexpr int64_t kValidations = 10;
+  if (!validates(config)) return "";
+  fill(config.valid.patience, kValidations);
+  return fmt::format(", or {} validations without a better one", config.valid.patience);
+}
 
 }  // namespace heed::train

@@ -298,6 +298,23 @@ TEST(Config, AutoFollowsTheMachine) {
   EXPECT_EQ(said("tiny", {8, true}), "precision f32: d_model is below 256");
 }
 
+TEST(Config, PatienceIsOfValidations) {
+  for (const std::string& task : task_names()) {
+    TrainConfig config = default_config(task);
+    config.data.tsv = config.data.text = config.data.images = {"a"}, config.save.out = "model";
+    TrainConfig with = config, without = config;
+    with.data.valid_tsv = {"b"}, without.data.valid_share = 0;
+    EXPECT_NE(resolve_config(with, 10).find(", or 10 validations without a better one"), std::string::npos) << task;
+    EXPECT_EQ(with.valid.patience, 10);
+    EXPECT_EQ(resolve_config(without, 10).find("validations"), std::string::npos) << task;
+    EXPECT_EQ(without.valid.patience, 0);
+    check_config(with), check_config(without);
+    without.valid.patience = 3;
+    EXPECT_EQ(message_of<Error>([&] { check_config(without); }),
+              "[config] valid.patience is 3 and there is no data to validate with: expected 0");
+  }
+}
+
 TEST(Config, WhatThePresetSaysMayBeOverridden) {
   TrainConfig config = enough();
   config.model.preset = "tiny", config.model.d_model = 64, config.model.dropout = 0, config.train.max_steps = 5;

@@ -164,9 +164,7 @@ std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
   if (c.train.warmup < 0) c.train.warmup = p.warmup;
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
     c.train.max_epochs = epochs_worth(pairs * c.text.variants);
-    if (c.valid.patience == 0) c.valid.patience = 10;
-    said += fmt::format("{}at most {} epochs, or {} validations without a better one", said.empty() ? "" : "; ",
-                        c.train.max_epochs, c.valid.patience);
+    said += fmt::format("{}at most {} epochs{}", said.empty() ? "" : "; ", c.train.max_epochs, usual_patience(c));
   }
   return said;
 }
@@ -210,7 +208,9 @@ text::TokenizerConfig tokenizer_config(const TrainConfig& config) {
 }
 
 const TaskConfig& translator_task_config() {
-  static const TaskConfig task{"translate", [] { return TrainConfig{}; }, fields, valid_fields, check, resolve, model};
+  const auto validates = [](const TrainConfig::Data& d) { return !d.valid_src.empty() || !d.valid_tsv.empty(); };
+  static const TaskConfig task{
+      "translate", [] { return TrainConfig{}; }, fields, valid_fields, check, validates, resolve, model};
   return task;
 }
 
