@@ -256,6 +256,22 @@ TEST(Config, ChecksWhatARunNeeds) {
   EXPECT_NE(check_refused([](TrainConfig& c) { c.data.src = {"a\xc3"}; }).find("data.src"), std::string::npos);
 }
 
+TEST(Config, WhatHasNoEffectIsRefused) {
+  const auto bytes = [](const std::function<void(TrainConfig&)>& change) {
+    return check_refused([&](TrainConfig& c) { c.text.tokenizer = "byte", change(c); });
+  };
+  TrainConfig good = enough();
+  good.text.tokenizer = "byte";
+  check_config(good);
+  EXPECT_NE(bytes([](TrainConfig& c) { c.text.vocabulary = 77; }).find("text.vocabulary is 77"), std::string::npos);
+  EXPECT_NE(bytes([](TrainConfig& c) { c.text.joint = false; }).find("text.joint is false"), std::string::npos);
+  EXPECT_NE(check_refused([](TrainConfig& c) { c.text.split_dropout = 0.2; }).find("text.split_dropout is 0.2 without"),
+            std::string::npos);
+  good = enough();
+  good.text.split_dropout = 0.2, good.text.variants = 2;
+  check_config(good);
+}
+
 TEST(Config, ResolvingLeavesNothingOpen) {
   for (const char* preset : {"tiny", "small", "base"}) {
     TrainConfig config = enough();
