@@ -311,7 +311,10 @@ TEST(Config, AutoFollowsTheMachine) {
             "preset small: 5000000 sentence pairs, 2 cores; precision f32: this CPU has no bf16 products");
   EXPECT_EQ(said("auto", {8, true}),
             "preset base: 5000000 sentence pairs, 8 cores; precision bf16: this CPU multiplies bf16 natively");
-  EXPECT_EQ(said("tiny", {8, true}), "precision f32: d_model is below 256");
+  EXPECT_EQ(said("tiny", {8, true}), "precision bf16: this CPU multiplies bf16 natively");
+  TrainConfig narrow = enough();
+  narrow.model.preset = "tiny", narrow.model.d_model = 64, narrow.train.max_steps = 9;
+  EXPECT_EQ(resolve_config(narrow, 100, {8, true}), "precision f32: d_model is below 128");
 }
 
 TEST(Config, PatienceIsOfValidations) {
