@@ -33,7 +33,12 @@ std::vector<ConfigField> train_fields(TrainConfig::Run& t, const std::string& ta
   return {
       {"train.max_steps", &t.max_steps, "stop after so many; 0: no limit of steps"},
       {"train.max_epochs", &t.max_epochs, "rounds over the data; 0: no limit; without any of the three: by the data"},
-      {"train.max_minutes", &t.max_minutes, "of training, all resumes together; 0: no limit of time", {}, 0, 1e7},
+      {"train.max_minutes",
+       &t.max_minutes,
+       "with validations and saves, all resumes together; 0: no limit of time",
+       {},
+       0,
+       1e7},
       {"train.batch_tokens", &t.batch_tokens, "of a step's batch at most; of pairs, the larger side", {}, 0, 1 << 24},
       {"train.accumulate", &t.accumulate, "batches that make a step", {}, 1, 4096},
       {"train.optimizer", &t.optimizer, "adam, adamw or sgd", {"adam", "adamw", "sgd"}},
