@@ -255,6 +255,15 @@ TEST_P(Training, ItsOwnConfigGoesOnFromAnyFolder) {
   expect_same("moved", "straight");
 }
 
+TEST_P(Training, TheModelAloneSaysWhatGoesOn) {
+  ASSERT_EQ(finish("straight"), 0) << err();
+  ASSERT_EQ(finish("model", {"--max-steps", "20"}), 0) << err();
+  EXPECT_EQ(status_of(start({"train", GetParam(), "--out", path("model"), "--resume", "--quiet"})), 2);
+  expect_one_line("no data is named: heed train " + path("model/train.toml") + " --resume goes on");
+  ASSERT_EQ(status_of(start({"train", path("model"), "--resume", "--max-steps", "60", "--quiet"})), 0) << err();
+  expect_same("model", "straight");
+}
+
 TEST_P(Training, ResumeAndOverwriteAreTwoWishes) {
   EXPECT_EQ(finish("model", {"--resume", "--overwrite"}), 2);
   expect_one_line("expected one of them");
