@@ -244,6 +244,12 @@ TEST_F(TranslateProgram, LongLinesAreSplitOrRefusedAsTold) {
   expect_wrong("the dog\n" + text + "\n",
                {"translate", model_, "--long", "refuse", "--max-source", "30", "--output", "out.txt"}, 1,
                "line 2 has ");
+  // A line of more than a mebibyte, and those behind it.
+  const std::string wide = "the cat saw the bird" + std::string(3 << 19, ' ') + "\nthe dog\n";
+  EXPECT_EQ(translated(wide), translated("the cat saw the bird\nthe dog\n"));
+  // One that never ends costs no more memory than is said.
+  expect_wrong(std::string((1 << 26) + 1, ' '), {"translate", model_}, 1,
+               "standard input:1 is longer than 67108864 bytes");
   // A line without any place to cut.
   EXPECT_EQ(lines_of(translated(std::string(3000, 'x') + "\n")).size(), 1u);
 }
