@@ -334,6 +334,44 @@ TEST(Config, PatienceIsOfValidations) {
   }
 }
 
+TEST(Config, PresetsHaveTheirShapes) {
+  struct Shape {
+    const char* preset;
+    int64_t layers, d_model, d_ff, heads;
+  };
+  for (const Shape& shape :
+       {Shape{"tiny", 4, 128, 256, 4}, Shape{"small", 6, 256, 1024, 4}, Shape{"base", 6, 512, 2048, 8}}) {
+    TrainConfig config = enough();
+    config.model.preset = shape.preset;
+    resolve_config(config, 1000);
+    const models::ModelConfig found = model_config(config, 100, 100);
+    for (const nn::StackConfig& stack : {found.encoder, found.decoder}) {
+      EXPECT_EQ(stack.layers, shape.layers) << shape.preset;
+      EXPECT_EQ(stack.d_model, shape.d_model) << shape.preset;
+      EXPECT_EQ(stack.d_ff, shape.d_ff) << shape.preset;
+      EXPECT_EQ(stack.heads, shape.heads) << shape.preset;
+    }
+  }
+}
+
+TEST(Config, DropoutIsThatOfItsPlace) {
+  for (const std::string task : {"translate", "lm"}) {
+    TrainConfig config = default_config(task);
+    config.model.preset = "tiny";
+    config.model.dropout = 0.125, config.model.attention_dropout = 0.25, config.model.activation_dropout = 0.5;
+    resolve_config(config, 1000);
+    const models::ModelConfig found = model_config(config, 100, 100);
+    std::vector<nn::StackConfig> stacks = {found.decoder};
+    if (task == "translate") stacks.push_back(found.encoder);
+    for (const nn::StackConfig& stack : stacks) {
+      EXPECT_EQ(stack.dropout.residual, 0.125f) << task;
+      EXPECT_EQ(stack.dropout.embedding, 0.125f) << task;
+      EXPECT_EQ(stack.dropout.attention, 0.25f) << task;
+      EXPECT_EQ(stack.dropout.activation, 0.5f) << task;
+    }
+  }
+}
+
 TEST(Config, WhatThePresetSaysMayBeOverridden) {
   TrainConfig config = enough();
   config.model.preset = "tiny", config.model.d_model = 64, config.model.dropout = 0, config.train.max_steps = 5;
