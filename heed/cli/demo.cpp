@@ -65,6 +65,7 @@ train::TrainConfig demo_config(const WorkFolder& work, const Options& o, uint64_
   c.model.positions = "rotary";  // word order is most of the work here, and distances are learned soonest
   c.model.dropout = 0;
   c.train.smoothing = 0;
+  c.train.precision = "f32";  // the same sentences on every CPU
   c.train.batch_tokens = 1024;
   c.train.schedule = "linear";
   c.train.learning_rate = 3e-3;

@@ -1,4 +1,6 @@
 // heed eval, score, info, tokenize and average, and what the demo shows, with a small trained model.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "heed/cli/demo_talk.h"
@@ -6,6 +8,7 @@
 #include "heed/io/safetensors.h"
 #include "heed/train/bleu.h"
 #include "heed/train/chrf.h"
+#include "heed/train/run_folder.h"
 
 namespace heed::cli {
 namespace {
@@ -186,6 +189,25 @@ TEST_F(ModelProgram, AFolderThatIsReplacedKeepsWhatIsNotTheModels) {
   std::ofstream(other + "/config.json") << "{}";
   expect_wrong("", {"average", "--out", other, "--overwrite", model_, model_}, 2, "is no model: it is not replaced");
   EXPECT_EQ(read_all(other + "/config.json"), "{}");
+}
+
+TEST_F(ModelProgram, ARunIsNotReplaced) {
+  const std::string run_folder = (folder_ / "run").string(), training = run_folder + "/training";
+  train_into(run_folder, 2, 3);
+  const std::vector<std::string> average = {"average", "--out", run_folder, "--overwrite", model_, model_};
+  const std::vector<float> before = weights_of(run_folder);
+  {
+    const train::FolderLock lock(training);
+    expect_wrong("", average, 1, "is in use by another process that trains");
+  }
+  expect_wrong("", average, 2,
+               fmt::format("holds the checkpoints of a run: expected another --out, or remove '{}'", training));
+  EXPECT_TRUE(fs::exists(training + "/stopped-2.safetensors"));
+  EXPECT_TRUE(fs::exists(run_folder + "/train.toml") && fs::exists(run_folder + "/metrics.jsonl"));
+  EXPECT_EQ(weights_of(run_folder), before);
+  fs::remove_all(training);
+  ASSERT_EQ(run(average).status, 0);
+  EXPECT_EQ(weights_of(run_folder), weights_of(model_));
 }
 
 TEST_F(ModelProgram, TheMeanOfModelsThatDifferIsRefused) {

@@ -51,6 +51,16 @@ void keep_others(const fs::path& old, const fs::path& now) {
   }
 }
 
+// A run that trains there, or could go on there, is worth more than the model that would take its place.
+void refuse_run(const std::string& command, const fs::path& model) {
+  const fs::path training = model / "training";
+  if (!fs::exists(training)) return;
+  { const train::FolderLock nobody_trains(training.string()); }
+  if (fs::is_empty(training)) return;
+  fail("[{}] '{}' holds the checkpoints of a run: expected another --out, or remove '{}'", command, model.string(),
+       training.string());
+}
+
 }  // namespace
 
 NewFolder::NewFolder(std::string command, const std::string& path, bool overwrite)
@@ -59,12 +69,14 @@ NewFolder::NewFolder(std::string command, const std::string& path, bool overwrit
   if (!replace_) return;
   if (!overwrite) fail("[{}] '{}' exists already: expected a new folder, or --overwrite", command_, path);
   if (!models::is_model_directory(path)) fail("[{}] '{}' is no model: it is not replaced", command_, path);
+  refuse_run(command_, target_);
 }
 
 void NewFolder::write(const std::function<void(const std::string&)>& write) const try {
   const FolderBeside beside(target_);
   write(beside.path().string());
   if (!replace_) return fs::rename(beside.path(), target_);
+  refuse_run(command_, target_);  // one may have begun by now
   exchange(beside.path(), target_);
   try {
     keep_others(beside.path(), target_);

@@ -9,7 +9,7 @@ namespace heed::cli {
 
 class NewFolder {
  public:
-  // An error where `path` exists, unless a model directory may be replaced. `command` begins the messages.
+  // An error where `path` exists, unless a model directory without a run may be replaced. `command` begins the messages.
   NewFolder(std::string command, const std::string& path, bool overwrite = false);
   // write(folder) fills a folder of another name beside it, which then takes its place.
   void write(const std::function<void(const std::string& folder)>& write) const;

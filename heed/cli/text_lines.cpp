@@ -15,8 +15,14 @@
 
 namespace heed::cli {
 
+namespace {
+
+constexpr int64_t kLongestLine = int64_t{1} << 26;  // a whole book is one; what never ends is none
+
+}  // namespace
+
 TextLines::TextLines(const std::string& path)
-    : reader_({path.empty() ? "-" : path}, {.max_bytes = int64_t{1} << 20, .refuse = true}) {}
+    : reader_({path.empty() ? "-" : path}, {.max_bytes = kLongestLine, .refuse = true}) {}
 
 decode::Input TextLines::next(std::string& line, bool wait) {
   switch (reader_.next(line, wait)) {

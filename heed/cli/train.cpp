@@ -104,6 +104,22 @@ void stay_in_own_folder(const std::filesystem::path& file, train::TrainConfig& c
     config.save.out = file.parent_path().string();
 }
 
+// A model holds the config of its run.
+std::string config_in(const std::string& typed) {
+  const std::filesystem::path own = std::filesystem::path(typed) / "train.toml";
+  return std::filesystem::exists(own) ? own.string() : typed;
+}
+
+// Who only names the model wants what its own config says.
+void refuse_resume_without_data(const Options& o, const train::TrainConfig& config) {
+  const train::TrainConfig::Data& d = config.data;
+  if (!o.run.resume || config.save.out.empty() || config_in(config.save.out) == config.save.out) return;
+  for (const auto* files : {&d.src, &d.tgt, &d.tsv, &d.text, &d.chat, &d.images}) {
+    if (!files->empty()) return;
+  }
+  fail("[train] no data is named: heed train {} --resume goes on as the run began", config_in(config.save.out));
+}
+
 train::TrainConfig config_of(const Options& o, const Common& common) {
   train::TrainConfig config = train::default_config(o.task);
   if (!o.config_file.empty()) train::read_config_file(config, o.config_file);
@@ -121,6 +137,7 @@ train::TrainConfig config_of(const Options& o, const Common& common) {
   if (common.seed_given) config.train.seed = common.seed;
   for (const std::string& assignment : o.set) train::set_config(config, assignment);
   refuse_beside_from(o, config);
+  refuse_resume_without_data(o, config);
   return config;
 }
 
@@ -201,7 +218,7 @@ void add_train(CLI::App& parent, const Common& common) {
                               "heed train run.toml --set train.max_steps=1000");
   const auto by_file = std::make_shared<Options>();
   app->add_option("CONFIG", by_file->config_file,
-                  "a TOML file; flags as of the kinds below win over it; a model holds its own as train.toml");
+                  "a TOML file; flags as of the kinds below win over it; a model directory holds its own");
   add_run_flags(app, *by_file);
   add_all_config_flags(app, *by_file);
   add_kind(app, common, "translate", "a translator from parallel text",
@@ -215,6 +232,7 @@ void add_train(CLI::App& parent, const Common& common) {
     if (by_file->config_file.empty())
       fail("{} expected a config file or a kind of model: translate, lm, pixels", place(app));
     refuse_unknown_kind(app, by_file->config_file);
+    by_file->config_file = config_in(by_file->config_file);
     run(*by_file, common);
   });
 }

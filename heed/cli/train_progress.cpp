@@ -114,8 +114,10 @@ void TrainProgress::on_progress(const std::string& stage, double share) {
 }
 
 void TrainProgress::started(const train::TrainConfig& config, const train::Forecast& f) {
-  const std::string time =
-      std::isfinite(f.seconds) ? "about " + duration_text(f.seconds) + " left" : "until it is stopped";
+  const std::string time = !std::isfinite(f.seconds)
+                               ? "until it is stopped"
+                               : fmt::format("about {} left{}", duration_text(f.seconds),
+                                             train::validates(config) ? " besides validations" : "");
   const train::TrainConfig::Model& m = config.model;
   const std::string what = m.adapts()        ? fmt::format("LoRA of rank {}, alpha {}, beside {} of '{}'", m.lora,
                                                            m.lora_alpha, fmt::join(m.lora_modules, ", "), m.from)

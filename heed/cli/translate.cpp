@@ -7,6 +7,7 @@
 #include "heed/base/error.h"
 #include "heed/cli/arguments.h"
 #include "heed/cli/text_lines.h"
+#include "heed/decode/step_rows.h"
 #include "heed/models/directory.h"
 #include "heed/tasks/translator.h"
 
@@ -99,6 +100,17 @@ std::vector<int32_t> prefix_of(const std::string& typed, int64_t vocabulary) {
   }
 }
 
+// A translation that begins beyond its end.
+void check_prefix(const Options& o, const tasks::Translator& translator, const std::vector<int32_t>& ids) {
+  const size_t tokens = o.ids || o.prefix.empty() ? ids.size() : translator.tokenizers.target->encode(o.prefix).size();
+  const auto fewer_than = [&](int64_t most, const char* what) {
+    if (tokens > 0 && static_cast<int64_t>(tokens) >= most)
+      fail("[translate] --prefix has {} tokens, and {} {}: expected fewer", tokens, what, most);
+  };
+  if (o.max_length > 0) fewer_than(o.max_length, "--max-length is");
+  fewer_than(decode::longest_sequence(translator.model.config.decoder), "the positions of the model are");
+}
+
 void run(const Options& o, const Common& common) {
   const tasks::TranslateConfig config = config_of(o, common);
   TextLines lines(o.input);
@@ -107,6 +119,7 @@ void run(const Options& o, const Common& common) {
             : tasks::Translator::open(o.model);
   const models::ModelConfig& model = translator.model.config;
   const std::vector<int32_t> prefix_ids = o.ids ? prefix_of(o.prefix, model.vocabulary) : std::vector<int32_t>{};
+  check_prefix(o, translator, prefix_ids);
   TextOutput out(o.output, {o.input, o.model});
   int64_t cut = 0, without_number = 0;
   const auto next = [&](tasks::SourceLine& line, bool wait) {

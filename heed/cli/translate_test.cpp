@@ -182,6 +182,53 @@ TEST_F(TranslateProgram, MoreIsSaidWhenItIsAskedFor) {
   for (const std::string& line : led) EXPECT_TRUE(line.starts_with("고양이")) << line;
 }
 
+TEST_F(TranslateProgram, APrefixLeavesRoom) {
+  expect_wrong("the cat\n", {"translate", model_, "--ids", "--prefix", "5 6 7", "--max-length", "3", "--output", "out"},
+               2, "--prefix has 3 tokens, and --max-length is 3: expected fewer");
+  const std::string many = "고양이가 쥐를 잡았다 고양이가 쥐를 잡았다";
+  const std::string ids = answer(many + "\n", {"tokenize", model_, "--ids", "--side", "target"});
+  const auto tokens = std::count(ids.begin(), ids.end(), ' ') + 1;
+  expect_wrong("the cat\n", {"translate", model_, "--prefix", many, "--max-length", "2"}, 2,
+               "--prefix has " + std::to_string(tokens) + " tokens, and --max-length is 2: expected fewer");
+  // So does one that the model has no positions for.
+  const std::string learned = (folder_ / "learned").string();
+  ASSERT_EQ(run({"train",
+                 "translate",
+                 "--src",
+                 (shared_ / "train.en").string(),
+                 "--tgt",
+                 (shared_ / "train.ko").string(),
+                 "--vocabulary",
+                 "600",
+                 "--preset",
+                 "tiny",
+                 "--encoder-layers",
+                 "1",
+                 "--decoder-layers",
+                 "1",
+                 "--d-model",
+                 "32",
+                 "--d-ff",
+                 "64",
+                 "--positions",
+                 "learned",
+                 "--max-length",
+                 "16",
+                 "--max-steps",
+                 "1",
+                 "--out",
+                 learned,
+                 "--quiet"})
+                .status,
+            0);
+  std::string sixteen;
+  for (int i = 0; i < 16; ++i) sixteen += "5 ";
+  expect_wrong("5\n", {"translate", learned, "--ids", "--prefix", sixteen}, 2,
+               "--prefix has 16 tokens, and the positions of the model are 16: expected fewer");
+  EXPECT_EQ(lines_of(answer("5\n", {"translate", learned, "--ids", "--quiet", "--prefix", sixteen.substr(2)})).size(),
+            1u);
+}
+
 TEST_F(TranslateProgram, LongLinesAreSplitOrRefusedAsTold) {
   std::string text;
   for (int i = 0; i < 40; ++i) text += "the cat saw the bird . ";
@@ -197,6 +244,12 @@ TEST_F(TranslateProgram, LongLinesAreSplitOrRefusedAsTold) {
   expect_wrong("the dog\n" + text + "\n",
                {"translate", model_, "--long", "refuse", "--max-source", "30", "--output", "out.txt"}, 1,
                "line 2 has ");
+  // A line of more than a mebibyte, and those behind it.
+  const std::string wide = "the cat saw the bird" + std::string(3 << 19, ' ') + "\nthe dog\n";
+  EXPECT_EQ(translated(wide), translated("the cat saw the bird\nthe dog\n"));
+  // One that never ends costs no more memory than is said.
+  expect_wrong(std::string((1 << 26) + 1, ' '), {"translate", model_}, 1,
+               "standard input:1 is longer than 67108864 bytes");
   // A line without any place to cut.
   EXPECT_EQ(lines_of(translated(std::string(3000, 'x') + "\n")).size(), 1u);
 }

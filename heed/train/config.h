@@ -134,6 +134,8 @@ models::LoraConfig lora_config(const TrainConfig& config);               // of a
 text::TokenizerConfig tokenizer_config(const TrainConfig& config);       // of a translator
 text::LmTokenizerConfig lm_tokenizer_config(const TrainConfig& config);  // of a language model
 
+// There is data to validate with: files that are named, or a share of those to train with.
+bool validates(const TrainConfig& config);
 // Fills what was left to the preset, and "auto" by the data and the machine (not by --threads: those change no result);
 // says what it chose and why.
 struct Machine {

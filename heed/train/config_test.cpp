@@ -256,6 +256,22 @@ TEST(Config, ChecksWhatARunNeeds) {
   EXPECT_NE(check_refused([](TrainConfig& c) { c.data.src = {"a\xc3"}; }).find("data.src"), std::string::npos);
 }
 
+TEST(Config, WhatHasNoEffectIsRefused) {
+  const auto bytes = [](const std::function<void(TrainConfig&)>& change) {
+    return check_refused([&](TrainConfig& c) { c.text.tokenizer = "byte", change(c); });
+  };
+  TrainConfig good = enough();
+  good.text.tokenizer = "byte";
+  check_config(good);
+  EXPECT_NE(bytes([](TrainConfig& c) { c.text.vocabulary = 77; }).find("text.vocabulary is 77"), std::string::npos);
+  EXPECT_NE(bytes([](TrainConfig& c) { c.text.joint = false; }).find("text.joint is false"), std::string::npos);
+  EXPECT_NE(check_refused([](TrainConfig& c) { c.text.split_dropout = 0.2; }).find("text.split_dropout is 0.2 without"),
+            std::string::npos);
+  good = enough();
+  good.text.split_dropout = 0.2, good.text.variants = 2;
+  check_config(good);
+}
+
 TEST(Config, ResolvingLeavesNothingOpen) {
   for (const char* preset : {"tiny", "small", "base"}) {
     TrainConfig config = enough();
@@ -295,7 +311,65 @@ TEST(Config, AutoFollowsTheMachine) {
             "preset small: 5000000 sentence pairs, 2 cores; precision f32: this CPU has no bf16 products");
   EXPECT_EQ(said("auto", {8, true}),
             "preset base: 5000000 sentence pairs, 8 cores; precision bf16: this CPU multiplies bf16 natively");
-  EXPECT_EQ(said("tiny", {8, true}), "precision f32: d_model is below 256");
+  EXPECT_EQ(said("tiny", {8, true}), "precision bf16: this CPU multiplies bf16 natively");
+  TrainConfig narrow = enough();
+  narrow.model.preset = "tiny", narrow.model.d_model = 64, narrow.train.max_steps = 9;
+  EXPECT_EQ(resolve_config(narrow, 100, {8, true}), "precision f32: d_model is below 128");
+}
+
+TEST(Config, PatienceIsOfValidations) {
+  for (const std::string& task : task_names()) {
+    TrainConfig config = default_config(task);
+    config.data.tsv = config.data.text = config.data.images = {"a"}, config.save.out = "model";
+    TrainConfig with = config, without = config;
+    with.data.valid_tsv = {"b"}, without.data.valid_share = 0;
+    EXPECT_NE(resolve_config(with, 10).find(", or 10 validations without a better one"), std::string::npos) << task;
+    EXPECT_EQ(with.valid.patience, 10);
+    EXPECT_EQ(resolve_config(without, 10).find("validations"), std::string::npos) << task;
+    EXPECT_EQ(without.valid.patience, 0);
+    check_config(with), check_config(without);
+    without.valid.patience = 3;
+    EXPECT_EQ(message_of<Error>([&] { check_config(without); }),
+              "[config] valid.patience is 3 and there is no data to validate with: expected 0");
+  }
+}
+
+TEST(Config, PresetsHaveTheirShapes) {
+  struct Shape {
+    const char* preset;
+    int64_t layers, d_model, d_ff, heads;
+  };
+  for (const Shape& shape :
+       {Shape{"tiny", 4, 128, 256, 4}, Shape{"small", 6, 256, 1024, 4}, Shape{"base", 6, 512, 2048, 8}}) {
+    TrainConfig config = enough();
+    config.model.preset = shape.preset;
+    resolve_config(config, 1000);
+    const models::ModelConfig found = model_config(config, 100, 100);
+    for (const nn::StackConfig& stack : {found.encoder, found.decoder}) {
+      EXPECT_EQ(stack.layers, shape.layers) << shape.preset;
+      EXPECT_EQ(stack.d_model, shape.d_model) << shape.preset;
+      EXPECT_EQ(stack.d_ff, shape.d_ff) << shape.preset;
+      EXPECT_EQ(stack.heads, shape.heads) << shape.preset;
+    }
+  }
+}
+
+TEST(Config, DropoutIsThatOfItsPlace) {
+  for (const std::string task : {"translate", "lm"}) {
+    TrainConfig config = default_config(task);
+    config.model.preset = "tiny";
+    config.model.dropout = 0.125, config.model.attention_dropout = 0.25, config.model.activation_dropout = 0.5;
+    resolve_config(config, 1000);
+    const models::ModelConfig found = model_config(config, 100, 100);
+    std::vector<nn::StackConfig> stacks = {found.decoder};
+    if (task == "translate") stacks.push_back(found.encoder);
+    for (const nn::StackConfig& stack : stacks) {
+      EXPECT_EQ(stack.dropout.residual, 0.125f) << task;
+      EXPECT_EQ(stack.dropout.embedding, 0.125f) << task;
+      EXPECT_EQ(stack.dropout.attention, 0.25f) << task;
+      EXPECT_EQ(stack.dropout.activation, 0.5f) << task;
+    }
+  }
 }
 
 TEST(Config, WhatThePresetSaysMayBeOverridden) {

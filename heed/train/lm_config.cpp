@@ -303,9 +303,7 @@ std::string resolve(TrainConfig& c, int64_t bytes, const Machine& machine) {
   if (c.train.schedule != "paper") fill(c.train.learning_rate, fresh ? p.learning_rate : 0.1 * p.learning_rate);
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
     c.train.max_steps = p.steps;
-    if (c.valid.patience == 0) c.valid.patience = 10;
-    said += fmt::format("{}at most {} steps, or {} validations without a better one", said.empty() ? "" : "; ",
-                        c.train.max_steps, c.valid.patience);
+    said += fmt::format("{}at most {} steps{}", said.empty() ? "" : "; ", c.train.max_steps, usual_patience(c));
   }
   // A cosine ends with the last step: it takes a number of them.
   fill(c.train.schedule, c.train.max_steps > 0 ? "cosine" : "sqrt");
@@ -381,7 +379,10 @@ text::LmTokenizerConfig lm_tokenizer_config(const TrainConfig& config) {
 }
 
 const TaskConfig& lm_task_config() {
-  static const TaskConfig task{"lm", defaults, fields, valid_fields, check, resolve, model};
+  const auto validates = [](const TrainConfig::Data& d) {
+    return !d.valid_text.empty() || !d.valid_chat.empty() || d.valid_share > 0;
+  };
+  static const TaskConfig task{"lm", defaults, fields, valid_fields, check, validates, resolve, model};
   return task;
 }
 

@@ -29,8 +29,6 @@ const std::vector<std::string>& valid_files(const TrainConfig& config) {
   return is_chat(config) ? config.data.valid_chat : config.data.valid_text;
 }
 
-bool has_valid(const TrainConfig& config) { return !valid_files(config).empty() || config.data.valid_share > 0; }
-
 // Where no text is named to validate with, some of it is held out.
 bool holds_out(const TrainConfig& config) { return valid_files(config).empty() && config.data.valid_share > 0; }
 
@@ -63,7 +61,7 @@ class LmTask final : public Task {
     if (bytes_ == 0) survey(config, preparation);
     config.model.from.empty() ? stage_new_tokenizer(config, preparation) : stage_tokenizer_of(config, preparation);
     build_staged_store(config, TextPart::kTrain, preparation);
-    if (has_valid(config)) build_staged_store(config, TextPart::kValid, preparation);
+    if (validates(config)) build_staged_store(config, TextPart::kValid, preparation);
   }
 
   void open(const TrainConfig& config) override {
@@ -71,7 +69,7 @@ class LmTask final : public Task {
     data_.tokenizer = text::load_tokenizer(paths.model);
     data_.train = open_whole<data::TextStore>(paths, "train.ids");
     data_.identity = fmt::format("{:016x}", data_.train.fingerprint());
-    if (has_valid(config)) data_.valid = open_whole<data::TextStore>(paths, "valid.ids");
+    if (validates(config)) data_.valid = open_whole<data::TextStore>(paths, "valid.ids");
     data_.chat = is_chat(config);
     if (!data_.chat) return;
     const auto chat = text::load_chat_template(paths.model);

@@ -14,7 +14,7 @@ struct StepReport {
   double perplexity = 0;           // of the plain labels
   double learning_rate = 0, gradient_norm = 0;
   double tokens_per_second = 0;  // read or predicted, lately
-  double seconds = 0;            // of training so far
+  double seconds = 0;            // of the run so far, with validations and saves
   double seconds_left = -1;      // -1: not known
 };
 

@@ -100,7 +100,9 @@ std::string resolve(TrainConfig& c, int64_t pixels, const Machine& machine) {
 }  // namespace
 
 const TaskConfig& pixel_task_config() {
-  static const TaskConfig task{"pixels", defaults, fields, valid_fields, check, resolve, lm_task_config().model};
+  const auto validates = [](const TrainConfig::Data& d) { return !d.valid_images.empty() || d.valid_share > 0; };
+  static const TaskConfig task{"pixels", defaults,  fields,  valid_fields,
+                               check,    validates, resolve, lm_task_config().model};
   return task;
 }
 

@@ -16,8 +16,6 @@ using data::TextPart;
 constexpr int64_t kMostPixels = 16'384;   // every one looks at all before it
 constexpr int64_t kImagesBetween = 1000;  // two reports of how far reading is
 
-bool has_valid(const TrainConfig& config) { return !config.data.valid_images.empty() || config.data.valid_share > 0; }
-
 class PixelTask final : public Task {
  public:
   int64_t survey(const TrainConfig& config, const Preparation& preparation) override {
@@ -37,7 +35,7 @@ class PixelTask final : public Task {
     if (format_.width == 0) survey(config, preparation);
     write_file_atomically(staging_of(config.save.out) + "/" + text::kPixelsFile, format_.json());
     build_staged_store(config, TextPart::kTrain, preparation);
-    if (has_valid(config)) build_staged_store(config, TextPart::kValid, preparation);
+    if (validates(config)) build_staged_store(config, TextPart::kValid, preparation);
   }
 
   void open(const TrainConfig& config) override {
@@ -46,7 +44,7 @@ class PixelTask final : public Task {
     data_.train = open_whole<data::TextStore>(paths, "train.ids");
     data_.identity = fmt::format("{:016x}", data_.train.fingerprint());
     data_.starts_given = true;
-    if (has_valid(config)) data_.valid = open_whole<data::TextStore>(paths, "valid.ids");
+    if (validates(config)) data_.valid = open_whole<data::TextStore>(paths, "valid.ids");
   }
 
   std::unique_ptr<Learner> learner(const TrainConfig& config) const override {

@@ -90,6 +90,7 @@ void go_on(TrainConfig& config, const RunPaths& paths, Task& task, const Prepara
   check_resolved(config);
   const std::string mark = prepared_mark(paths.model), fingerprint = data_fingerprint(config);
   refuse_finished(paths);
+  clear_temporaries(paths.model);
   if (!fs::exists(mark)) {
     stage_data(config, task, preparation);
     take_staged(paths.model);

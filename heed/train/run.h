@@ -27,7 +27,7 @@ struct Forecast {
   std::string data;  // how much of it: "29,000 pairs, ..."
   double tokens_per_second = 0;
   int64_t memory_bytes = 0;  // about, of the epoch's largest batch
-  double seconds = 0;        // that are left; infinite where no limit is set
+  double seconds = 0;        // that are left, but for validations; infinite where no limit is set
 };
 
 struct RunResult {

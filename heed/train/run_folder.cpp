@@ -193,6 +193,14 @@ void clear_model(const std::string& model) {
   }
 }
 
+void clear_temporaries(const std::string& model) {
+  for (const fs::path& folder : {fs::path(model), fs::path(model) / kTraining}) {
+    for (const std::string& name : names_in(folder)) {
+      if (is_temporary(name)) fs::remove(folder / name);
+    }
+  }
+}
+
 std::string staging_of(const std::string& model) { return (fs::path(model) / "training" / kStaging).string(); }
 
 void take_staged(const std::string& model) {

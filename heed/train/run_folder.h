@@ -34,6 +34,9 @@ bool is_of_a_model(const std::string& name);
 // known as a model until the next config takes its place. Anything else in the folder stays.
 void clear_model(const std::string& model);
 
+// Removes what saves left half-written that were killed. Only who holds the lock may.
+void clear_temporaries(const std::string& model);
+
 // The data of a run is made in a folder of its own, so that a request that cannot be met costs nothing that was there.
 std::string staging_of(const std::string& model);
 // Puts what is staged in its place: stores beside the checkpoints, the rest into the model directory.

@@ -61,6 +61,16 @@ TEST_P(RunTest, ResumesFromNothingFromAStopAndFromTheEnd) {
   }
 }
 
+TEST_P(RunTest, ResumingRemovesWhatAKilledSaveLeft) {
+  run({}, [&] { return listener_.steps.size() == 4; });
+  const std::string left[] = {config_.save.out + "/.heed-1-0.tmp", config_.save.out + "/training/.heed-1-1.tmp"};
+  for (const std::string& path : left) put_content(path, "half a checkpoint");
+  put_content(config_.save.out + "/notes.tmp", "mine");
+  run({.resume = true});
+  for (const std::string& path : left) EXPECT_FALSE(fs::exists(path)) << path;
+  EXPECT_EQ(content_of(config_.save.out + "/notes.tmp"), "mine");
+}
+
 TEST_P(RunTest, ResumeNamesWhatChanged) {
   run();
   TrainConfig before = config_;

@@ -14,6 +14,7 @@ struct TaskConfig {
   std::vector<ConfigField> (*fields)(TrainConfig& config);        // of data, text and model
   std::vector<ConfigField> (*valid_fields)(TrainConfig& config);  // of valid
   void (*check)(const TrainConfig& config);                       // the files are named, and go together
+  bool (*validates)(const TrainConfig::Data& data);               // there is data to validate with
   // The preset by the data and the machine, and what it fills; says what it chose and why.
   std::string (*resolve)(TrainConfig& config, int64_t amount, const Machine& machine);
   models::ModelConfig (*model)(const TrainConfig& config, int64_t source_vocabulary, int64_t vocabulary);
@@ -23,6 +24,8 @@ const TaskConfig& lm_task_config();
 const TaskConfig& pixel_task_config();
 
 void check_task(const TrainConfig& config);  // as the task of the config does
+// Where no limit was given, and there is something to lose patience with: fills valid.patience; how to say it, or "".
+std::string usual_patience(TrainConfig& config);
 
 // Puts what the preset says where nothing is said.
 template <class T>

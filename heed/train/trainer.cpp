@@ -81,6 +81,7 @@ Ended Trainer::run(const std::function<bool()>& should_stop) {
   }
   log_.open_at(state_.metrics_bytes);
   if (config_.save.tensorboard) events_.emplace(folder_.training() + "/tensorboard").start(state_.step + 1);
+  counted_until_ = now();
   while (!limit_reached()) {
     if (should_stop()) {
       save(CheckpointKind::kStopped);
@@ -117,9 +118,14 @@ void Trainer::step() {
     bad_steps_ = 0;
     update_average();
   }
-  const double seconds = now() - start;
-  state_.seconds += seconds;
-  report(loss, learning_rate, norm, seconds);
+  count_time();
+  report(loss, learning_rate, norm, counted_until_ - start);
+}
+
+void Trainer::count_time() {
+  const double until = now();
+  state_.seconds += until - counted_until_;
+  counted_until_ = until;
 }
 
 Trainer::StepLoss Trainer::forward_backward(const StepBatches& batches) {
@@ -248,7 +254,8 @@ double Trainer::seconds_left() const {
   // By the speed of late: a busy hour behind says nothing of the time ahead.
   const double tokens_of_a_step =
       static_cast<double>(state_.tokens) / static_cast<double>(std::max<int64_t>(1, state_.step));
-  const double a_step = lately_seconds_ * tokens_of_a_step / static_cast<double>(std::max<int64_t>(1, lately_tokens_));
+  const double a_step = lately_seconds_ * tokens_of_a_step / static_cast<double>(std::max<int64_t>(1, lately_tokens_)) +
+                        validation_seconds_of_a_step_;
   double left = INFINITY;
   if (t.max_steps > 0) left = std::min(left, a_step * static_cast<double>(t.max_steps - state_.step));
   if (t.max_epochs > 0) {

@@ -82,6 +82,8 @@ class Trainer {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
   double seconds_left() const;
+  // What has passed since the last call is time of the run: of steps, validations and saves.
+  void count_time();
   // Calls body while the model holds other weights than its own.
   void with_weights(const float* weights, const std::function<void()>& body);
   void with_published_weights(const std::function<void()>& body);  // the average where one is kept
@@ -101,6 +103,8 @@ class Trainer {
   int64_t saved_step_ = 0;     // of the newest checkpoint
   double lately_seconds_ = 0;
   int64_t lately_tokens_ = 0;
+  double counted_until_ = now();
+  double validation_seconds_of_a_step_ = 0;  // of the last one, shared among the steps before it; 0: none so far
   MetricsLog log_;
   std::optional<EventLog> events_;  // while it runs, by choice
 };

@@ -1,5 +1,7 @@
 // When a run saves, validates and measures, with a learner that learns nothing and takes no time.
 #include <algorithm>
+#include <chrono>
+#include <thread>
 
 #include "heed/train/test_run.h"
 
@@ -24,10 +26,14 @@ class IdleLearner final : public Learner {
   std::string begin_of(int64_t) const override { return ""; }
   int64_t usual_batches() const override { return batches_; }
   bool validates() const override { return true; }
-  void measure(ValidationReport& report) override { report.loss = 1; }
+  void measure(ValidationReport& report) override {
+    std::this_thread::sleep_for(validation_time);
+    report.loss = 1;
+  }
   void publish(const std::string&) override {}
 
   std::vector<int64_t> learned;
+  std::chrono::milliseconds validation_time{0};
 
  private:
   int64_t batches_;
@@ -102,6 +108,35 @@ TEST_F(Pace, EpochsAreCountedOneWay) {
   Trainer trainer(config_, std::make_unique<IdleLearner>(3), {folder.file(".")}, seen);
   trainer.run([] { return false; });
   EXPECT_EQ(seen.all, (Steps{1, 1, 1, 2, 2, 2, 3}));
+}
+
+// Whoever waits for a run waits for its validations, too.
+TEST_F(Pace, TimeIsThatOfValidationsToo) {
+  struct Left : Listener {
+    void on_step(const StepReport& r) override { left.push_back(r.seconds_left); }
+    std::vector<double> left;
+  };
+  const TemporaryFolder folder;
+  std::filesystem::create_directories(folder.file("training"));
+  config_.valid.every = 2;
+  const auto go_on = [&](int64_t steps, double seconds, Observer& observer) {
+    config_.train.max_steps = steps, config_.train.max_minutes = seconds / 60;
+    auto learner = std::make_unique<IdleLearner>(3);
+    learner->validation_time = std::chrono::milliseconds(50);
+    Trainer trainer(config_, std::move(learner), {folder.file(".")}, observer);
+    trainer.resume();
+    EXPECT_EQ(trainer.run([] { return false; }), Ended::kLimit);
+    return trainer.state();
+  };
+  Left seen;
+  EXPECT_GE(go_on(6, 0, seen).seconds, 0.15);
+  ASSERT_EQ(seen.left.size(), 6u);
+  EXPECT_GE(seen.left[2], 0.075);  // one was measured, and three steps are left
+  // Minutes end it, with those of the part before.
+  Observer silent;
+  const RunState ended = go_on(1000, 0.4, silent);
+  EXPECT_GE(ended.seconds, 0.4);
+  EXPECT_LE(ended.step, 18);
 }
 
 TEST_F(Pace, TheLargestBatchIsMeasured) {

@@ -24,6 +24,8 @@ std::string mean_text(const std::vector<CheckpointFile>& all, int64_t wanted) {
 
 void Trainer::validate(Why why) {
   if (!learner_->validates()) return;
+  const double begun = now();
+  const int64_t steps = state_.step - std::max<int64_t>(0, state_.validated_step);
   ValidationReport r;
   r.step = state_.validated_step = state_.step, r.epoch = state_.epoch_of_step();
   with_published_weights([&] {
@@ -36,6 +38,9 @@ void Trainer::validate(Why why) {
   if (events_) events_->add(r);
   log_.draw_curves();
   observer_.on_validation(r);
+  if (why == Why::kDue)
+    validation_seconds_of_a_step_ = (now() - begun) / static_cast<double>(std::max<int64_t>(1, steps));
+  count_time();
 }
 
 // The best model is the one with the best score; among those that cannot translate yet, and equal ones, the one with the
@@ -79,11 +84,13 @@ void Trainer::publish() { learner_->publish(folder_.model); }
 void Trainer::save(CheckpointKind kind) {
   state_.metrics_bytes = log_.bytes();
   saved_step_ = state_.step;
+  count_time();
   const std::string path = checkpoint_path(folder_.training(), state_.step, kind);
   write_checkpoint(path, state_, arrays(), learner_->identity());
   remove_old_checkpoints();
   log_.draw_curves();
   observer_.on_saved(state_.step, path);
+  count_time();  // of this save: the file cannot hold it
 }
 
 void Trainer::write_checkpoint_to(const std::string& path) const {

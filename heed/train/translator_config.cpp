@@ -127,11 +127,29 @@ std::vector<ConfigField> valid_fields(TrainConfig& c) {
   };
 }
 
-void check(const TrainConfig& config) {
-  if (config.text.variants > 1 && config.text.tokenizer != "bpe") {
-    fail("[config] text.variants is {} with text.tokenizer = '{}': only bpe cuts a text in several ways",
-         config.text.variants, config.text.tokenizer);
+void check_text(const TrainConfig::Text& t) {
+  if (t.variants > 1 && t.tokenizer != "bpe") {
+    fail("[config] text.variants is {} with text.tokenizer = '{}': only bpe cuts a text in several ways", t.variants,
+         t.tokenizer);
   }
+  if (t.variants == 1 && t.split_dropout != TrainConfig::Text{}.split_dropout) {
+    fail("[config] text.split_dropout is {} without text.variants, whose cuts it is about: expected 2 of them or more",
+         t.split_dropout);
+  }
+  if (t.tokenizer != "byte") return;
+  if (t.vocabulary != 0) {
+    fail("[config] text.vocabulary is {} with text.tokenizer = 'byte': the bytes are the vocabulary, expected 0",
+         t.vocabulary);
+  }
+  if (!t.joint) {
+    fail(
+        "[config] text.joint is false with text.tokenizer = 'byte': both languages have the same bytes, expected true "
+        "(model.share_embeddings = false keeps their embeddings apart)");
+  }
+}
+
+void check(const TrainConfig& config) {
+  check_text(config.text);
   const TrainConfig::Data& d = config.data;
   if (d.src.empty() != d.tgt.empty()) {
     fail("[config] {} is there and {} is missing: sentences and their translations go together",
@@ -164,9 +182,7 @@ std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
   if (c.train.warmup < 0) c.train.warmup = p.warmup;
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
     c.train.max_epochs = epochs_worth(pairs * c.text.variants);
-    if (c.valid.patience == 0) c.valid.patience = 10;
-    said += fmt::format("{}at most {} epochs, or {} validations without a better one", said.empty() ? "" : "; ",
-                        c.train.max_epochs, c.valid.patience);
+    said += fmt::format("{}at most {} epochs{}", said.empty() ? "" : "; ", c.train.max_epochs, usual_patience(c));
   }
   return said;
 }
@@ -210,7 +226,9 @@ text::TokenizerConfig tokenizer_config(const TrainConfig& config) {
 }
 
 const TaskConfig& translator_task_config() {
-  static const TaskConfig task{"translate", [] { return TrainConfig{}; }, fields, valid_fields, check, resolve, model};
+  const auto validates = [](const TrainConfig::Data& d) { return !d.valid_src.empty() || !d.valid_tsv.empty(); };
+  static const TaskConfig task{
+      "translate", [] { return TrainConfig{}; }, fields, valid_fields, check, validates, resolve, model};
   return task;
 }
 

@@ -21,8 +21,6 @@ data::CorpusConfig corpus(const TrainConfig& config, bool valid) {
   return c;
 }
 
-bool has_valid(const TrainConfig& config) { return !config.data.valid_src.empty() || !config.data.valid_tsv.empty(); }
-
 // One side of a corpus as a source of lines; each side is read in a pass of its own.
 text::LineSource side_of(const TrainConfig& config, bool target, const Preparation& preparation) {
   auto lines = std::make_shared<data::ParallelCorpus>(corpus(config, false));
@@ -88,7 +86,7 @@ class TranslatorTask final : public Task {
  public:
   int64_t survey(const TrainConfig& config, const Preparation& preparation) override {
     const int64_t pairs = pairs_of_data(config, false, preparation);
-    if (has_valid(config)) pairs_of_data(config, true, preparation);
+    if (validates(config)) pairs_of_data(config, true, preparation);
     return pairs;
   }
 
@@ -99,7 +97,7 @@ class TranslatorTask final : public Task {
     for (const auto& [name, content] : trained.files)
       write_file_atomically(staging_of(config.save.out) + "/" + name, content);
     build_staged_store(config, false, trained.pair, preparation);
-    if (has_valid(config)) build_staged_store(config, true, trained.pair, preparation);
+    if (validates(config)) build_staged_store(config, true, trained.pair, preparation);
   }
 
   void open(const TrainConfig& config) override {
@@ -107,7 +105,7 @@ class TranslatorTask final : public Task {
     data_.tokenizers = text::load_tokenizers(paths.model);
     data_.train = open_whole<data::PairStore>(paths, "train.pairs");
     data_.identity = fmt::format("{:016x}", data_.train.fingerprint());
-    if (!has_valid(config)) return;
+    if (!validates(config)) return;
     data_.valid = open_whole<data::PairStore>(paths, "valid.pairs");
     read_valid_text(config, data_);
   }
