@@ -66,7 +66,7 @@ Plan make_plan(const Gemm& g) {
     plan.k_block = pieces(pieces(g.K, pieces(g.K, kBlockK * in_a_word)), steps) * steps;
   }
   plan.strips = pieces(g.N, kStrip);
-  const int64_t alone_rows = std::clamp<int64_t>(kAloneFloats * in_a_word / plan.k_block, 256, 768);
+  const int64_t alone_rows = std::clamp<int64_t>(kAloneFloats / plan.k_block, 256, 768);
   plan.packed_b = !g.a.transposed && g.K * g.N <= kPackedFloats &&
                   (g.b.transposed ? g.M > alone_rows : g.b.ld > 768 && g.M > 2 * alone_rows);
   plan.row_panels = pieces(g.M, plan.packed_b ? kPanelRows : alone_rows);
