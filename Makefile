@@ -24,6 +24,7 @@ check-long: deps-long
 	@tools/run-tests release debug asan tsan clang
 	@HEED_KILLS=100 build/cli_test --gtest_filter='*Training.Killed*'
 	@tools/check-demo build/heed
+	@tools/check-memory build/heed
 	@$(MAKE) --no-print-directory lint fuzz bench
 
 bench: deps-bench
