@@ -68,10 +68,68 @@ HWY_INLINE void loss_row(const VocabularyLoss& l, int64_t t, float* z, bool grad
   z[target] -= static_cast<float>(l.grad_scale * (1.0 - eps));
 }
 
+int64_t grain_of(int64_t V) { return std::max<int64_t>(1, 16384 / std::max<int64_t>(1, V)); }
+
 void loss_rows(const VocabularyLoss& l, int64_t first, int64_t rows, float* logits, bool gradients) {
-  const int64_t grain = std::max<int64_t>(1, 16384 / std::max<int64_t>(1, l.V));
-  parallel_for(rows, grain, [&](int64_t begin, int64_t end) HWY_ATTR {
+  parallel_for(rows, grain_of(l.V), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t r = begin; r < end; ++r) loss_row(l, first + r, logits + r * l.V, gradients);
+  });
+}
+
+// Half of agreement * (KL(p || q) + KL(q || p)) / 2, what each of the two rows carries, from their logits a and b. With
+// d = log p - log q its gradients, for the whole of it, are factor * (p (d - KL(p || q)) + p - q) and the same with p and
+// q changed about; they are left in da and db.
+HWY_INLINE double disagreement(const VocabularyLoss& l, const float* a, const float* b, float* da, float* db) {
+  const int64_t V = l.V;
+  const float minus_infinity = -std::numeric_limits<float>::infinity();
+  const F16 top_a = set(top_and_sum(a, V).top), top_b = set(top_and_sum(b, V).top);
+  F16 of_a = set(0), of_b = set(0);  // sums of exp(a) (a - b) and exp(b) (a - b)
+  F16 sum_b = set(0);
+  const F16 sum_a = sum_of(V, [&](int64_t i, auto lanes) HWY_ATTR {
+    const F16 ua = load(a + i, lanes, minus_infinity) - top_a, ub = load(b + i, lanes, minus_infinity) - top_b;
+    const F16 ea = exp(ua), eb = exp(ub);
+    const F16 apart = (load(a + i, lanes) - top_a) - (load(b + i, lanes) - top_b);
+    store(ea, da + i, lanes), store(eb, db + i, lanes);
+    of_a = fma(ea, apart, of_a), of_b = fma(eb, apart, of_b);
+    sum_b = sum_b + eb;
+    return ea;
+  });
+  const double total_a = sum(sum_a), total_b = sum(sum_b), shift = std::log(total_a) - std::log(total_b);
+  const double p_from_q = sum(of_a) / total_a - shift, q_from_p = shift - sum(of_b) / total_b;
+  const double factor = 0.5 * l.agreement * l.grad_scale;
+  const F16 scale_p = set(static_cast<float>(1 / total_a)), scale_q = set(static_cast<float>(1 / total_b));
+  const F16 offset = top_a - top_b + set(static_cast<float>(shift));
+  const F16 kl_p = set(static_cast<float>(p_from_q)), kl_q = set(static_cast<float>(q_from_p));
+  const F16 by = set(static_cast<float>(factor));
+  by_sixteen(V, [=](int64_t i, auto lanes) HWY_ATTR {
+    const F16 p = load(da + i, lanes) * scale_p, q = load(db + i, lanes) * scale_q;
+    const F16 d = load(a + i, lanes) - load(b + i, lanes) - offset;
+    store(by * (p * (d - kl_p) + p - q), da + i, lanes);
+    store(by * (q - p - q * (d + kl_q)), db + i, lanes);
+  });
+  return 0.25 * l.agreement * (p_from_q + q_from_p);
+}
+
+// Rows of logits [first, first + rows) and behind them those of the second half.
+void agreeing_rows(const VocabularyLoss& l, int64_t first, int64_t rows, float* logits, bool gradients) {
+  const int64_t V = l.V;
+  parallel_for(rows, grain_of(V), [&](int64_t begin, int64_t end) HWY_ATTR {
+    const Scratch<float> pull(2 * V);  // of the two rows towards each other
+    for (int64_t r = begin; r < end; ++r) {
+      const int64_t t = first + r, twin = t + l.T / 2;
+      float *a = logits + r * V, *b = logits + (rows + r) * V, *da = pull.data(), *db = da + V;
+      const double apart = l.targets[t] < 0 ? 0 : disagreement(l, a, b, da, db);
+      loss_row(l, t, a, gradients), loss_row(l, twin, b, gradients);
+      if (l.targets[t] < 0) continue;
+      for (const int64_t row : {t, twin}) {
+        if (l.row_loss) l.row_loss[row] = static_cast<float>(l.row_loss[row] + apart);
+      }
+      if (!gradients) continue;
+      by_sixteen(V, [=](int64_t i, auto lanes) HWY_ATTR {
+        store(load(a + i, lanes) + load(da + i, lanes), a + i, lanes);
+        store(load(b + i, lanes) + load(db + i, lanes), b + i, lanes);
+      });
+    }
   });
 }
 
@@ -83,9 +141,21 @@ namespace heed::kernels {
 namespace {
 
 HWY_EXPORT(loss_rows);
+HWY_EXPORT(agreeing_rows);
 
 // Rows of logits at a time: 8 MB of them, but 256 rows at least, so that the weights are read seldom (V = 50257: 51 MB).
 int64_t block_rows(int64_t V) { return std::clamp<int64_t>((int64_t{2} << 20) / V, 256, 1024); }
+
+void block_logits(const VocabularyLoss& l, int64_t first, int64_t rows, float* logits) {
+  Gemm g{};
+  g.M = rows, g.N = l.V, g.K = l.C;
+  g.a = {l.x + first * l.C, l.C};
+  g.b = l.weight;
+  g.c = logits, g.ldc = l.V;
+  g.bias = l.bias;
+  g.precision = l.precision;
+  gemm(g);
+}
 
 // dx = dlogits W^T, dW (+)= x^T dlogits (laid out as W), dbias (+)= 1^T dlogits. The chains of dW and dbias run on from
 // block to block, so they are one chain over the tokens.
@@ -139,21 +209,21 @@ void vocabulary_loss(const VocabularyLoss& l) {
     return;
   }
   const bool gradients = l.dx || l.dweight || l.dbias;
-  const int64_t block = std::min(l.T, block_rows(l.V));
-  const Scratch<float> logits(block * l.V), ones(l.dbias ? block : 0);
+  // A block is one piece of rows, or the same piece of both halves.
+  const int64_t pieces = l.agreement > 0 ? 2 : 1, half = l.T / pieces;
+  const int64_t block = std::min(half, block_rows(l.V) / pieces);
+  const Scratch<float> logits(pieces * block * l.V), ones(l.dbias ? block : 0);
   if (l.dbias) std::fill(ones.data(), ones.data() + block, 1.0f);
-  for (int64_t first = 0; first < l.T; first += block) {
-    const int64_t rows = std::min(block, l.T - first);
-    Gemm g{};
-    g.M = rows, g.N = l.V, g.K = l.C;
-    g.a = {l.x + first * l.C, l.C};
-    g.b = l.weight;
-    g.c = logits.data(), g.ldc = l.V;
-    g.bias = l.bias;
-    g.precision = l.precision;
-    gemm(g);
-    HWY_DYNAMIC_DISPATCH(loss_rows)(l, first, rows, logits.data(), gradients);
-    if (gradients) block_gradients(l, first, rows, logits.data(), ones.data());
+  for (int64_t first = 0; first < half; first += block) {
+    const int64_t rows = std::min(block, half - first);
+    for (int64_t i = 0; i < pieces; ++i) block_logits(l, i * half + first, rows, logits.data() + i * rows * l.V);
+    if (pieces == 1) {
+      HWY_DYNAMIC_DISPATCH(loss_rows)(l, first, rows, logits.data(), gradients);
+    } else {
+      HWY_DYNAMIC_DISPATCH(agreeing_rows)(l, first, rows, logits.data(), gradients);
+    }
+    for (int64_t i = 0; i < pieces && gradients; ++i)
+      block_gradients(l, i * half + first, rows, logits.data() + i * rows * l.V, ones.data());
   }
 }
 

@@ -21,6 +21,7 @@ struct Case {
   bool gradients = true;
   int64_t gap = 0;
   bool accumulate = true;
+  float agreement = 0;
 
   struct Result {
     Floats loss, nll, dx, dweight, dbias;
@@ -42,12 +43,14 @@ struct Case {
       const bool ignore = ignored && random.below(3) == 0;
       targets.push_back(ignore ? -1 : static_cast<int32_t>(random.below(static_cast<uint64_t>(V))));
     }
+    for (int64_t t = T / 2; t < T && agreement > 0; ++t)  // the same tokens again
+      targets[static_cast<size_t>(t)] = targets[static_cast<size_t>(t - T / 2)];
     Result r{Floats(static_cast<size_t>(T), 7.0f), Floats(static_cast<size_t>(T), 7.0f),
              Floats(static_cast<size_t>(T * C), 7.0f), random_floats(weights, 6), random_floats(V, 7)};
     VocabularyLoss l{};
     l.T = T, l.C = C, l.V = V;
     l.x = x.data(), l.weight = {weight.data(), ld, tied}, l.bias = with_bias ? bias.data() : nullptr;
-    l.targets = targets.data(), l.smoothing = smoothing;
+    l.targets = targets.data(), l.smoothing = smoothing, l.agreement = agreement;
     l.row_loss = r.loss.data(), l.row_nll = r.nll.data(), l.grad_scale = 0.25f;
     if (gradients) {
       l.dx = r.dx.data(), l.dweight = r.dweight.data();
@@ -62,7 +65,7 @@ struct Case {
 void check_one(const Case& c) {
   SCOPED_TRACE(::testing::Message() << c.T << "x" << c.C << "x" << c.V << " tied " << c.tied << " bias " << c.with_bias
                                     << " ignored " << c.ignored << " smoothing " << c.smoothing << " accumulate "
-                                    << c.accumulate);
+                                    << c.accumulate << " agreement " << c.agreement);
   const Case::Result expected = c.run(vocabulary_loss_reference);
   testing::on_every_target([&] {
     const Case::Result found = c.run(vocabulary_loss);
@@ -94,9 +97,40 @@ TEST(VocabularyLoss, EqualsTheReference) {
 
 TEST(VocabularyLoss, GoesOverSeveralBlocksOfRows) { check({1100, 3, 9, true, true, true, 0.1f}); }
 
+TEST(VocabularyLoss, AgreementEqualsTheReference) {
+  check({.T = 0, .C = 4, .V = 5, .agreement = 1});
+  check({.T = 2, .C = 1, .V = 1, .agreement = 1});
+  check({.T = 2, .C = 3, .V = 2, .with_bias = true, .agreement = 5});
+  check({.T = 6, .C = 8, .V = 17, .tied = true, .ignored = true, .agreement = 0.5f});
+  check({.T = 66, .C = 24, .V = 1100, .with_bias = true, .ignored = true, .smoothing = 0.1f, .gap = 3, .agreement = 2});
+  check({.T = 20, .C = 12, .V = 130, .tied = true, .smoothing = 0.1f, .gradients = false, .agreement = 2});
+  check(
+      {.T = 2200, .C = 3, .V = 9, .tied = true, .with_bias = true, .ignored = true, .smoothing = 0.1f, .agreement = 5});
+}
+
+// Of p = (0.7, 0.2, 0.1) and q = (0.2, 0.2, 0.6): half the sum of both divergences is 0.5 (0.5 log 3.5 + 0.5 log 6).
+TEST(VocabularyLoss, AgreementOfKnownDistributions) {
+  const Floats x{1, 0, 0, 1};  // a row of the weights each
+  Floats weight;
+  for (const float p : {0.7f, 0.2f, 0.1f, 0.2f, 0.2f, 0.6f}) weight.push_back(std::log(p));
+  const std::vector<int32_t> targets{0, 0};
+  Floats loss(2), nll(2);
+  VocabularyLoss l{};
+  l.T = 2, l.C = 2, l.V = 3, l.x = x.data(), l.weight = {weight.data(), 3}, l.targets = targets.data();
+  l.row_loss = loss.data(), l.row_nll = nll.data(), l.agreement = 3;
+  vocabulary_loss(l);
+  const double distance = 0.25 * (std::log(3.5) + std::log(6.0));
+  EXPECT_NEAR(loss[0], -std::log(0.7) + 1.5 * distance, 1e-6);
+  EXPECT_NEAR(loss[1], -std::log(0.2) + 1.5 * distance, 1e-6);
+  EXPECT_NEAR(nll[1], -std::log(0.2), 1e-6);
+}
+
 TEST(VocabularyLoss, BitsDoNotDependOnThreadsOrTargets) {
   const Case c{300, 32, 400, true, true, true, 0.1f};
   testing::expect_same_everywhere([&] { return c.run(vocabulary_loss).all(); });
+  Case agreeing = c;
+  agreeing.agreement = 5;
+  testing::expect_same_everywhere([&] { return agreeing.run(vocabulary_loss).all(); });
 }
 
 // Every product is one of numbers rounded to bf16; softmax, loss and the gradient of the bias stay f32. Where one

@@ -210,6 +210,29 @@ TEST(VocabularyLoss, Gradients) {
   }
 }
 
+TEST(VocabularyLoss, GradientsOfAgreement) {
+  const std::vector<int32_t> targets{2, -1, 6, 2, -1, 6};
+  const Inputs in{random_leaf({6, 4}, 40), random_leaf({7, 4}, 41), random_leaf({7}, 42)};
+  expect_gradients(in, [&](const Inputs& x) {
+    return vocabulary_loss(x[0], {x[1], x[2]}, targets, {.smoothing = 0.1f, .agreement = 3}).loss;
+  });
+}
+
+// Two dropouts that agree pay nothing, and what they pay otherwise is the same for both.
+TEST(VocabularyLoss, AgreementOfEqualsIsFree) {
+  const std::vector<int32_t> once{2, 0}, twice{2, 0, 2, 0};
+  const Tensor x = random_tensor({2, 4}, 40), w = random_tensor({7, 4}, 41);
+  std::vector<float> rows = x.to_vector();
+  rows.insert(rows.end(), rows.begin(), rows.end());
+  const Tensor both = Tensor::from(std::vector<float>(rows), {4, 4});
+  const float alone = vocabulary_loss(x, {w, {}}, once).loss.item();
+  EXPECT_NEAR(vocabulary_loss(both, {w, {}}, twice, {.agreement = 5}).loss.item(), alone, 1e-6);
+  rows[8] += 1;
+  const Tensor apart = Tensor::from(std::move(rows), {4, 4});
+  EXPECT_GT(vocabulary_loss(apart, {w, {}}, twice, {.agreement = 5}).loss.item(),
+            vocabulary_loss(apart, {w, {}}, twice).loss.item() + 1e-3);
+}
+
 TEST(VocabularyLoss, TiedToTheEmbedding) {
   const std::vector<int32_t> ids{1, 4, 4, 0}, targets{4, 0, 2, -1};
   expect_gradients({random_leaf({5, 6}, 43)}, [&](const Inputs& x) {

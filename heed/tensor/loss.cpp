@@ -1,11 +1,26 @@
 #include "heed/kernels/loss.h"
 
+#include <algorithm>
+#include <limits>
+
 #include "heed/kernels/elementwise.h"
 #include "heed/tensor/early_grad.h"
 #include "heed/tensor/linear.h"
 #include "heed/tensor/op_check.h"
 
 namespace heed {
+namespace {
+
+void check_agreement(std::span<const int32_t> targets, float agreement) {
+  if (!(agreement >= 0 && agreement < std::numeric_limits<float>::infinity()))
+    fail("[vocabulary_loss] agreement {}: expected 0 or more", agreement);
+  if (agreement == 0) return;
+  const auto middle = targets.begin() + static_cast<std::ptrdiff_t>(targets.size() / 2);
+  if (!std::equal(targets.begin(), middle, middle, targets.end()))
+    fail("[vocabulary_loss] agreement of {} targets: expected the second half to be the first again", targets.size());
+}
+
+}  // namespace
 
 LossResult vocabulary_loss(const Tensor& x_in, const LinearWeight& given, std::span<const int32_t> targets,
                            const LossArgs& args) {
@@ -15,6 +30,7 @@ LossResult vocabulary_loss(const Tensor& x_in, const LinearWeight& given, std::s
   check_rows("vocabulary_loss", "input", x, static_cast<int64_t>(targets.size()));
   if (!(args.smoothing >= 0 && args.smoothing < 1))
     fail("[vocabulary_loss] smoothing {}: expected 0 <= s < 1", args.smoothing);
+  check_agreement(targets, args.agreement);
   LossResult result;
   for (const int32_t target : targets) {
     if (target >= w.out()) fail("[vocabulary_loss] target {}: the vocabulary has {}", target, w.out());
@@ -35,6 +51,7 @@ LossResult vocabulary_loss(const Tensor& x_in, const LinearWeight& given, std::s
                             .bias = w.bias ? w.bias.data() : nullptr,
                             .targets = targets.data(),
                             .smoothing = args.smoothing,
+                            .agreement = args.agreement,
                             .precision = current_precision(),
                             .row_loss = row_loss.data(),
                             .row_nll = row_nll.data(),

@@ -173,6 +173,10 @@ TEST(Messages, Loss) {
                  "[vocabulary_loss] bias has shape (4): expected (5)");
   EXPECT_MESSAGE(vocabulary_loss(x, w, std::vector<int32_t>{0, 1}, {1.5f}),
                  "[vocabulary_loss] smoothing 1.5: expected 0 <= s < 1");
+  EXPECT_MESSAGE(vocabulary_loss(x, w, std::vector<int32_t>{0, 1}, {.agreement = -1}),
+                 "[vocabulary_loss] agreement -1: expected 0 or more");
+  EXPECT_MESSAGE(vocabulary_loss(x, w, std::vector<int32_t>{0, 1}, {.agreement = 1}),
+                 "[vocabulary_loss] agreement of 2 targets: expected the second half to be the first again");
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ const TaskConfig& task_of(const TrainConfig& config) {
 std::vector<ConfigField> train_fields(TrainConfig::Run& t, const std::string& task) {
   std::vector<std::string> schedules = schedule_kinds();
   if (task != "translate") schedules.insert(schedules.begin(), "");  // what suits its limit
-  return {
+  std::vector<ConfigField> fields = {
       {"train.max_steps", &t.max_steps, "stop after so many; 0: no limit of steps"},
       {"train.max_epochs", &t.max_epochs, "rounds over the data; 0: no limit; without any of the three: by the data"},
       {"train.max_minutes",
@@ -67,6 +67,15 @@ std::vector<ConfigField> train_fields(TrainConfig::Run& t, const std::string& ta
       {"train.bad_loss", &t.bad_loss, "when a loss is no number: skip the step or stop", {"skip", "stop"}},
       {"train.seed", &t.seed, "of everything random"},
   };
+  if (task == "translate") {
+    fields.push_back({"train.agreement",
+                      &t.agreement,
+                      "of two dropouts of a sentence: its weight (R-Drop; 5 is usual); 0: it is read once",
+                      {},
+                      0,
+                      1000});
+  }
+  return fields;
 }
 
 std::vector<ConfigField> save_fields(TrainConfig::Save& s) {

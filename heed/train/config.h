@@ -67,6 +67,7 @@ struct TrainConfig {
     std::string optimizer = "adam";
     double beta1 = 0.9, beta2 = 0.98, eps = 1e-9, weight_decay = 0, clip = 1;
     double smoothing = 0.1;
+    double agreement = 0;  // R-Drop: each sentence is read twice, and pays for how far the two dropouts are apart
     std::string schedule = "sqrt";
     double learning_rate = 0, minimum_rate = 0;
     int64_t warmup = -1;

@@ -270,6 +270,11 @@ TEST(Config, WhatHasNoEffectIsRefused) {
   good = enough();
   good.text.split_dropout = 0.2, good.text.variants = 2;
   check_config(good);
+  good.train.agreement = 5, good.model.dropout = 0;
+  EXPECT_NE(message_of<Error>([&] { resolve_config(good, 1000); }).find("train.agreement is 5 without dropout"),
+            std::string::npos);
+  good.model.attention_dropout = 0.1;
+  resolve_config(good, 1000);
 }
 
 TEST(Config, ResolvingLeavesNothingOpen) {

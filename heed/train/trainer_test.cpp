@@ -45,6 +45,32 @@ TEST_F(TrainerTest, AccumulatedBatchesAreOneBatchOfTheirUnion) {
   }
 }
 
+// A batch has room for half of the sentences, each with two dropouts; an epoch still is every sentence once.
+TEST_F(TrainerTest, AgreementReadsEverySentenceTwice) {
+  config_.train.optimizer = "sgd", config_.train.learning_rate = 0.5, config_.train.clip = 0;
+  config_.train.agreement = 2, config_.model.dropout = 0.3;
+  Trainer agreeing = trainer();
+  agreeing.step();
+  const Trainer fresh = trainer();
+  const models::EncoderDecoder& model = model_of(fresh);
+  const data::EpochBatches epoch(data_.train, {.tokens = config_.train.batch_tokens / 2, .seed = 1}, 0);
+  std::vector<uint32_t> twice(epoch.batch(0).begin(), epoch.batch(0).end());
+  const size_t once = twice.size();
+  for (size_t i = 0; i < once; ++i) twice.push_back(twice[i]);
+  const models::PairBatch batch = pair_batch(data_.train, twice, model.config.tokens.start);
+  const nn::Context context{.training = true, .seed = 1, .step = 0, .trace = nullptr};
+  const LossResult with = model.loss(batch, {.smoothing = 0.1f, .agreement = 2}, context);
+  EXPECT_GT(with.loss.item(), model.loss(batch, {.smoothing = 0.1f}, context).loss.item()) << "the dropouts differ";
+  with.loss.backward();
+  Optimizer optimizer(model.parameters, optimizer_config(config_));
+  EXPECT_GT(optimizer.step(0.5), 0);
+  for (int64_t i = 0; i < model.parameters.arena_size(); ++i)
+    ASSERT_NEAR(agreeing.arrays().weights[i], model.parameters.values()[i], 1e-5) << "number " << i;
+  while (agreeing.state().epoch == 0) agreeing.step();
+  EXPECT_EQ(agreeing.state().step, epoch.size());
+  EXPECT_EQ(agreeing.state().tokens, 2 * (data_.train.source_tokens() + data_.train.target_tokens()));
+}
+
 TEST_F(TrainerTest, AStepNeverHoldsSentencesOfTwoEpochs) {
   config_.train.accumulate = 4;
   Trainer run = trainer();

@@ -164,6 +164,13 @@ void check(const TrainConfig& config) {
     fail("[config] data.valid_src and data.valid_tgt go together: one is missing");
 }
 
+void check_agreement(const TrainConfig& c) {
+  if (c.train.agreement > 0 && c.model.dropout + c.model.attention_dropout + c.model.activation_dropout == 0) {
+    fail("[config] train.agreement is {} without dropout: a sentence that is read twice would agree with itself",
+         c.train.agreement);
+  }
+}
+
 std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
   std::string said;
   if (c.model.preset == "auto") {
@@ -177,6 +184,7 @@ std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
   if (c.model.dropout < 0) c.model.dropout = p.dropout;
   if (c.model.attention_dropout < 0) c.model.attention_dropout = 0;
   if (c.model.activation_dropout < 0) c.model.activation_dropout = 0;
+  check_agreement(c);
   fill(c.train.batch_tokens, p.batch_tokens);
   if (c.train.schedule != "paper") fill(c.train.learning_rate, p.learning_rate);  // the paper's follows from d_model
   if (c.train.warmup < 0) c.train.warmup = p.warmup;

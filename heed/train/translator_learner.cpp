@@ -31,7 +31,7 @@ TranslatorLearner::TranslatorLearner(const TrainConfig& config, const RunData& d
 
 int64_t TranslatorLearner::batches(int64_t epoch) {
   if (epoch_of_batches_ != epoch) {
-    const data::BatchConfig how{.tokens = config_.train.batch_tokens,
+    const data::BatchConfig how{.tokens = config_.train.batch_tokens / readings(),
                                 .seed = static_cast<uint64_t>(config_.train.seed)};
     epoch_ = std::make_unique<data::EpochBatches>(data_.train, how, epoch);
     epoch_of_batches_ = epoch;
@@ -42,16 +42,21 @@ int64_t TranslatorLearner::batches(int64_t epoch) {
 BatchSize TranslatorLearner::size_of(int64_t batch) const {
   BatchSize size;
   for (const uint32_t i : epoch_->batch(batch)) {
-    size.rows += data_.train.target_length(i);
-    size.tokens += data_.train.source_length(i) + data_.train.target_length(i);
-    ++size.sequences;
+    size.rows += readings() * data_.train.target_length(i);
+    size.tokens += readings() * (data_.train.source_length(i) + data_.train.target_length(i));
+    size.sequences += static_cast<uint32_t>(readings());
   }
   return size;
 }
 
 BatchLoss TranslatorLearner::learn(int64_t batch, const LossArgs& args, const nn::Context& context, uint32_t first_id) {
-  const models::PairBatch pairs = pair_batch(data_.train, epoch_->batch(batch), model_.config.tokens.start, first_id);
-  const LossResult result = model_.loss(pairs, args, context);
+  const std::span<const uint32_t> once = epoch_->batch(batch);
+  std::vector<uint32_t> sentences(once.begin(), once.end());
+  if (readings() == 2) sentences.insert(sentences.end(), once.begin(), once.end());
+  const models::PairBatch pairs = pair_batch(data_.train, sentences, model_.config.tokens.start, first_id);
+  LossArgs own = args;
+  own.agreement = static_cast<float>(config_.train.agreement);
+  const LossResult result = model_.loss(pairs, own, context);
   result.loss.backward();
   return {double{result.loss.item()}, result.nll};
 }
@@ -65,7 +70,7 @@ std::string TranslatorLearner::begin_of(int64_t batch) const {
 
 int64_t TranslatorLearner::usual_batches() const {
   const int64_t larger_side = std::max(data_.train.source_tokens(), data_.train.target_tokens());
-  return std::max<int64_t>(1, larger_side / config_.train.batch_tokens);
+  return std::max<int64_t>(1, larger_side * readings() / config_.train.batch_tokens);
 }
 
 void TranslatorLearner::measure(ValidationReport& r) {

@@ -42,6 +42,9 @@ class TranslatorLearner final : public Learner {
   const models::EncoderDecoder& model() const { return model_; }
 
  private:
+  // Times that a batch holds each of its sentences: twice where two dropouts are to agree.
+  int64_t readings() const { return config_.train.agreement > 0 ? 2 : 1; }
+
   const TrainConfig config_;
   const RunData& data_;
   models::EncoderDecoder model_;
