@@ -44,6 +44,7 @@ std::string read_text(const std::string& where, const std::string& path) {
   text.resize(std::fread(text.data(), 1, text.size(), file.get()));
   if (std::ferror(file.get())) fail_file("{} {}: {}", where, path, std::strerror(errno));
   if (text.size() > kMostBytes) fail_file("{} {}: expected at most {} bytes", where, path, kMostBytes);
+  if (text.starts_with("\xef\xbb\xbf")) text.erase(0, 3);  // a byte order mark
   return text;
 }
 
@@ -52,9 +53,10 @@ void parse_row(const std::string& where, std::string_view row, Matrix& matrix) {
   int64_t columns = 0;
   for (size_t at = row.find_first_not_of(blanks); at != row.npos; at = row.find_first_not_of(blanks, at)) {
     const size_t end = std::min(row.find_first_of(blanks, at), row.size());
-    const double value = parse_number(where, std::string(row.substr(at, end - at)));
+    const std::string here = fmt::format("{} row {}, column {}:", where, matrix.rows + 1, columns + 1);
+    const double value = parse_number(here, std::string(row.substr(at, end - at)));
     if (std::abs(value) > FLT_MAX)
-      fail("{} {}: expected a number within +-3.4e38", where, in_quotes(row.substr(at, end - at)));
+      fail("{} {}: expected a number within +-3.4e38", here, in_quotes(row.substr(at, end - at)));
     matrix.values.push_back(static_cast<float>(value));
     if (static_cast<int64_t>(matrix.values.size()) > kMostNumbers) {
       fail("{} more than {} numbers", where, with_commas(kMostNumbers));

@@ -84,6 +84,7 @@ train::TrainConfig demo_config(const WorkFolder& work, const Options& o, uint64_
 double exact_match(const tasks::Translator& translator, data::GrammarPart part, uint64_t seed) {
   const std::vector<data::SentencePair> pairs = data::grammar_sentences(part, kHeldOut, seed);
   std::vector<std::string> sources;
+  sources.reserve(pairs.size());
   for (const data::SentencePair& pair : pairs) sources.push_back(pair.source);
   tasks::TranslateConfig greedy;
   greedy.stream.search.beam = 1;

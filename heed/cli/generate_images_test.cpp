@@ -194,7 +194,7 @@ TEST_F(ImagesOfTextModels, TextModelsDoNotDraw) {
   const std::string model = (folder_ / "model").string();
   fs::create_directory(model);
   models::save_decoder(model, models::Decoder(config, 5));
-  for (const auto& [name, content] : text::byte_files()) std::ofstream(model + "/" + name) << content;
+  for (const auto& [name, content] : text::byte_files()) std::ofstream(fs::path(model) / name) << content;
   for (const std::vector<std::string>& flag :
        {std::vector<std::string>{"--images", "3"}, {"--out", "grid.png"}, {"--class", "a"}, {"--complete", "a"}}) {
     expect_refused({"generate", model, flag[0], flag[1]}, 2,

@@ -33,7 +33,7 @@ class GenerateProgram : public Program {
     fs::create_directory(folder);
     models::save_decoder(folder, model);
     for (const auto& [file_name, content] : text::byte_files()) {
-      std::ofstream(folder + "/" + file_name, std::ios::binary) << content;
+      std::ofstream(fs::path(folder) / file_name, std::ios::binary) << content;
     }
     return folder;
   }

@@ -69,7 +69,7 @@ std::string explain_extra(const CLI::App* app, const std::string& extra) {
   const char* what = is_flag ? "unknown flag" : app->get_parent() == nullptr ? "unknown command" : "unknown kind";
   if (known.empty()) return fmt::format("{} unexpected argument '{}'", where, extra);
   const std::string near = nearest(name, known);
-  if (near == name) return fmt::format("{} unexpected '--' before '{}'", where, name);
+  if (near == name && !name.empty()) return fmt::format("{} unexpected '--' before '{}'", where, name);
   if (!near.empty()) return fmt::format("{} {} '{}': did you mean '{}'?", where, what, name, near);
   if (is_flag) return fmt::format("{} {} '{}': see --help", where, what, name);
   return fmt::format("{} {} '{}': expected {}", where, what, name, fmt::join(known, ", "));

@@ -50,7 +50,7 @@ TEST_F(Program, RefusesWrongMatricesInOneLine) {
   attention("", "empty matrix");
   attention(" ; ", "empty matrix");
   attention("1 0;; 0 1", "row 2 is empty");
-  attention("1 a; 0 1", "'a' is no number");
+  attention("1 a; 0 1", "row 1, column 2: 'a' is no number");
   attention("abc", "expected rows of numbers");
   attention("0x10 1", "'0x10' is no number");
   std::ofstream(folder_ / "binary.txt") << "\x1b[2J\x9b\xff 1\n";
@@ -98,6 +98,8 @@ TEST_F(Program, RefusesWrongNumbersInOneLine) {
   expect_refused({"show", "loss", "1.5"}, 2, "expected a probability");
   expect_refused({"show", "loss", "--smoothing", "2"}, 2, "--smoothing '2'");
   expect_refused({"show", "adam", "--gradients", "1 x"}, 2, "'x' is no number");
+  expect_refused({"show", "adam", "--gradients", "1 2; 3 4"}, 2, "is (2, 2): expected one row");
+  expect_refused({"show", "adam", "--gradients", "1 2", "--steps", "5"}, 2, "--steps beside --gradients");
   expect_refused({"show", "adam", "--lr", "-1"}, 2, "--lr '-1'");
   expect_refused({"show", "params", "--layers", "100000"}, 2, "--layers");
 }
@@ -176,6 +178,8 @@ TEST_F(Program, CountsOfFlagsAreToldInPlainWords) {
   expect_refused({"show", "softmax", "1", "2", "--temperature"}, 2, "--temperature has no value, expected one");
   expect_refused({"doctor", "--threads", "1", "--threads", "2"}, 2, "--threads is given 2 times, expected once");
   expect_refused({"show", "--", "softmax"}, 2, "unexpected '--' before 'softmax'");
+  expect_refused({""}, 2, "unknown command ''");
+  expect_refused({"show", ""}, 2, "unknown kind ''");
   expect_refused({"show", "attention", "--labels", "a \xff b"}, 2, "--labels has '\\xff': expected words in UTF-8");
 }
 

@@ -19,10 +19,8 @@ struct AdamLine {
   float weight;  // after the step
 };
 
-// A mean that started at zero, as if it had not; with the decay that the step itself used.
-double corrected(float mean, double beta, double t) {
-  return mean / (1 - std::pow(double{static_cast<float>(beta)}, t));
-}
+// A mean that started at zero, as if it had not.
+double corrected(float mean, double beta, double t) { return mean / (1 - std::pow(beta, t)); }
 
 class AdamShow : public Show {
  public:
@@ -43,7 +41,10 @@ class AdamShow : public Show {
     Matrix read;
     if (given(app_, "--gradients")) {
       const std::string where = place(app_) + " --gradients";
+      if (given(app_, "--steps")) fail("{} --steps beside --gradients: expected one of them", place(app_));
       read = parse_matrix(where, gradients_);
+      if (read.rows > 1 && read.columns > 1)
+        fail("{} is ({}, {}): expected one row, a number a step", where, read.rows, read.columns);
       steps_ = static_cast<int64_t>(read.values.size());
       if (steps_ > kMostSteps) fail("{} has {} numbers: expected at most {}", where, steps_, kMostSteps);
       for (const float g : read.values) {

@@ -54,8 +54,9 @@ class AttentionShow : public Show {
   }
 
   std::string text(const Style& style) const override {
-    std::string out = heading(style, "Attention(Q, K, V) = softmax(Q Kᵀ / sqrt(d_k)) V",
-                              example_ ? "the worked example; give your own with --q --k --v" : "");
+    std::string out =
+        heading(style, fmt::format("Attention(Q, K, V) = softmax(Q Kᵀ{}) V", ask_.scaled ? " / sqrt(d_k)" : ""),
+                example_ ? "the worked example; give your own with --q --k --v" : "");
     for (size_t h = 0; h < heads_.size(); ++h) {
       if (static_cast<int64_t>(h) == kMostHeadsShown) {
         out += fmt::format("\n... and {} more heads; --json gives all of them\n", heads_.size() - h);
@@ -97,8 +98,9 @@ class AttentionShow : public Show {
 
   Scene picture() const override {
     Page page("Scaled dot-product attention");
-    page.text(fmt::format("softmax(Q Kᵀ × {:.4g}) V   ·   {} queries, {} keys, d_k = {}", scale(), ask_.q.rows,
-                          ask_.k.rows, ask_.q.columns / ask_.heads));
+    page.text(fmt::format("softmax(Q Kᵀ{}) V   ·   {} queries, {} keys, d_k = {}",
+                          ask_.scaled ? fmt::format(" × {:.4g}", scale()) : "", ask_.q.rows, ask_.k.rows,
+                          ask_.q.columns / ask_.heads));
     const size_t drawn = std::min(heads_.size(), static_cast<size_t>(kMostHeadsShown));
     for (size_t h = 0; h < drawn; ++h) {
       const HeadSteps& s = heads_[h];

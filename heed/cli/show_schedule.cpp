@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "heed/base/error.h"
 #include "heed/cli/page.h"
@@ -37,11 +38,11 @@ class ScheduleShow : public Show {
       const int64_t here = curve_steps_.back(), w = schedule_.warmup;
       if (i + 1 < count && here < w && here + (steps_ - 1) / (count - 1) + 1 > w && w <= steps_) add_point(w);
     }
-    for (const int64_t step : {int64_t{1}, schedule_.warmup, 2 * schedule_.warmup}) {
-      if (step < 1 || (!special_.empty() && special_.back() == step)) continue;
-      special_.push_back(step);
+    std::set<int64_t> steps = {1, steps_};
+    for (const int64_t step : {schedule_.warmup, 2 * schedule_.warmup}) {
+      if (step >= 1) steps.insert(step);
     }
-    if (special_.back() < steps_) special_.push_back(steps_);
+    special_.assign(steps.begin(), steps.end());
   }
 
   std::string text(const Style& style) const override {

@@ -136,6 +136,18 @@ TEST_F(Program, AttentionGivesTheWorkedExample) {
   }
 }
 
+TEST_F(Program, AttentionWithoutAScaleSaysSo) {
+  EXPECT_NE(run({"show", "attention"}).out.find("softmax(Q Kᵀ / sqrt(d_k)) V"), std::string::npos);
+  EXPECT_NE(run({"show", "attention", "--no-scale"}).out.find("softmax(Q Kᵀ) V"), std::string::npos);
+}
+
+TEST_F(Program, AMatrixMayBeginWithAByteOrderMark) {
+  std::ofstream(folder_ / "q.txt") << "\xef\xbb\xbf"
+                                   << "1 2\r\n3 4\r\n";
+  const json shown = run_json({"show", "attention", "--q", (folder_ / "q.txt").string()});
+  expect_near(shown["steps"][0]["q"][1], {3, 4}, 0);
+}
+
 TEST_F(Program, AttentionTakesMatricesFromTextAndFiles) {
   std::ofstream(folder_ / "q.txt") << "1 0\n0 1\n";
   std::ofstream(folder_ / "v.txt") << "1, 2, 3\n4, 5, 6\n";
@@ -192,6 +204,10 @@ TEST_F(Program, ScheduleGivesThePapersNumbers) {
   const std::string text = run({"show", "schedule"}).out;
   for (const char* part : {"1.746928e-07", "6.987712e-04", "4.941059e-04"})
     EXPECT_NE(text.find(part), std::string::npos);
+  // The last step is told wherever it lies.
+  const json middle = run_json({"show", "schedule", "--warmup", "4000", "--steps", "5000"})["values"];
+  ASSERT_EQ(middle.size(), 4u);
+  EXPECT_EQ(middle[2]["step"], 5000);
   // Without a warm-up there is none in the formula.
   const std::string at_once = run({"show", "schedule", "--warmup", "0"}).out;
   EXPECT_NE(at_once.find("512^-0.5 · step^-0.5\n"), std::string::npos) << at_once;
@@ -235,6 +251,10 @@ TEST_F(Program, SoftmaxLossAndAdam) {
   EXPECT_NEAR(adam[0]["m_corrected"].get<double>(), 123, 1e-4);
   EXPECT_NEAR(adam[0]["v_corrected"].get<double>(), 123 * 123, 0.1);
   EXPECT_NEAR(adam[1]["m"].get<double>(), 0.9 * 12.3 - 0.5, 1e-5);
+  const json two = run_json({"show", "adam", "--gradients", "1 2"})["steps"];
+  EXPECT_NEAR(two[0]["v_corrected"].get<double>(), 1, 1e-7);
+  EXPECT_NEAR(two[1]["m_corrected"].get<double>(), 0.29 / 0.19, 2e-7);
+  EXPECT_NEAR(two[1]["v_corrected"].get<double>(), 0.0996 / 0.0396, 3e-7);
 }
 
 TEST_F(Program, ParamsCountsTheReferenceShapes) {

@@ -20,6 +20,7 @@ struct Options {
 std::string encoded(const text::Tokenizer& tokenizer, const std::string& line, const Options& o, const Common& common) {
   const std::vector<int32_t> ids = tokenizer.encode(line);
   std::vector<std::string> pieces;
+  pieces.reserve(ids.size());
   for (const int32_t id : ids) pieces.push_back(tokenizer.piece(id));
   if (common.json) {
     return nlohmann::json{{"text", line}, {"ids", ids}, {"pieces", pieces}}.dump(

@@ -41,8 +41,8 @@ class Training : public Program, public testing::WithParamInterface<const char*>
       for (int i = 0; i < count; ++i) {
         std::string forward, backward;
         for (uint32_t n = 2 + random() % 6; n > 0; --n) {
-          const std::string word = words[random() % 13];
-          forward += " " + word, backward = " " + word + backward;
+          const std::string word = std::string(" ") + words[random() % 13];
+          forward += word, backward.insert(0, word);
         }
         source << forward.substr(1) << "\n", target << backward.substr(1) << "\n";
       }
@@ -112,6 +112,7 @@ class Training : public Program, public testing::WithParamInterface<const char*>
   pid_t start(std::vector<std::string> words, const std::function<void()>& before = {}) {
     words.insert(words.begin(), HEED_PROGRAM);
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     const std::string err = path("err");
@@ -133,7 +134,8 @@ class Training : public Program, public testing::WithParamInterface<const char*>
     EXPECT_EQ(::waitpid(pid, &status, 0), pid);
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  int finish(const std::string& model, std::vector<std::string> more = {}, const std::function<void()>& before = {}) {
+  int finish(const std::string& model, const std::vector<std::string>& more = {},
+             const std::function<void()>& before = {}) {
     return status_of(start(command(model, more), before));
   }
   std::string err() const { return read_all(path("err")); }

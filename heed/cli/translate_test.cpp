@@ -67,6 +67,7 @@ class Conversation {
     posix_spawn_file_actions_adddup2(&actions, out[1], 1);
     words.insert(words.begin(), HEED_PROGRAM);
     std::vector<char*> argv;
+    argv.reserve(words.size() + 1);
     for (std::string& word : words) argv.push_back(word.data());
     argv.push_back(nullptr);
     EXPECT_EQ(posix_spawn(&pid_, HEED_PROGRAM, &actions, nullptr, argv.data(), environ), 0);

@@ -30,6 +30,7 @@ class BlocksTest : public ::testing::Test {
   }
   static std::vector<std::pair<int64_t, int64_t>> pairs(const std::vector<Block>& blocks) {
     std::vector<std::pair<int64_t, int64_t>> all;
+    all.reserve(blocks.size());
     for (const Block& block : blocks) all.emplace_back(block.begin, block.end);
     return all;
   }

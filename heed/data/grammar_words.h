@@ -55,7 +55,7 @@ struct Noun {
   std::string_view korean;
   std::string_view counter;  // 고양이 두 "마리"
   Kinds kinds;
-  std::string_view measure = "";  // of what is not counted itself: two "cup"s of coffee
+  std::string_view measure = {};  // of what is not counted itself: two "cup"s of coffee
   bool mass() const { return plural == "-"; }
   bool is(Kinds any) const { return (kinds & any) != 0; }
 };
@@ -64,7 +64,7 @@ struct Verb {
   std::string_view english, past;
   Predicate korean;
   Kinds subjects, objects;            // no objects: it takes none
-  std::string_view preposition = "";  // "for" of "waits for"
+  std::string_view preposition = {};  // "for" of "waits for"
   bool somewhere = true;              // may be said with a place
   bool by_ability = false;            // not to do it is not to manage: 찾지 못하다
 };
@@ -77,7 +77,7 @@ struct Adjective {
   Predicate korean;
   Kinds nouns;
   Scale scale = Scale::kNone;
-  std::string_view before_noun = "";  // 새: has no other form
+  std::string_view before_noun = {};  // 새: has no other form
   bool predicative() const { return before_noun.empty(); }
 };
 

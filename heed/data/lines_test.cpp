@@ -1,6 +1,7 @@
 #include "heed/data/lines.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -54,7 +55,7 @@ TEST_F(LineReaderTest, LinesAcrossBlocks) {
   for (const size_t size : {65534, 65535, 65536, 65537, 131071, 131072, 200000}) {
     const std::string line(size, 'x');
     for (const std::string end : {"\n", "\r\n"}) {
-      EXPECT_EQ(lines_of({put("a", line + end + "next" + end)}), (Lines{line, "next"})) << size;
+      EXPECT_EQ(lines_of({put("a", fmt::format("{0}{1}next{1}", line, end))}), (Lines{line, "next"})) << size;
     }
     EXPECT_EQ(lines_of({put("a", line + "\rnext")}), (Lines{line + "\rnext"})) << size;
   }
@@ -137,7 +138,7 @@ TEST_F(LineReaderTest, GzipDamaged) {
 }
 
 TEST_F(LineReaderTest, AHugeLineIsCut) {
-  LineReader reader({put("a.gz", gzip("abcd\nabcde\n" + std::string(50'000'000, 'x') + "\nshort\n"))}, LineLimit{4});
+  LineReader reader({put("a.gz", gzip("abcd\nabcde\n" + std::string(8'000'000, 'x') + "\nshort\n"))}, LineLimit{4});
   std::string line;
   const auto next = [&] {
     EXPECT_TRUE(reader.next(line));

@@ -22,6 +22,7 @@ class Shards {
   }
   void write(const std::string& name, const std::vector<std::string>& tensors) const {
     std::vector<TensorToWrite> list;
+    list.reserve(tensors.size());
     for (const std::string& t : tensors) list.push_back({t, StoredType::kF32, {2}, std::as_bytes(std::span(kNumbers))});
     write_safetensors(folder_.file(name), list);
   }

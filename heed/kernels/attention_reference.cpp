@@ -162,7 +162,7 @@ void attention_backward_reference(const Attention& a, const AttentionBackward& b
   dq.write();
   dk.write();
   dv.write();
-  for (size_t i = 0; i < drelative.size(); ++i) b.drelative[i] += static_cast<float>(drelative[i]);
+  for (size_t i = 0; b.drelative && i < drelative.size(); ++i) b.drelative[i] += static_cast<float>(drelative[i]);
 }
 
 }  // namespace heed::kernels

@@ -121,8 +121,8 @@ HWY_INLINE void turn_four(const float* const* from, int64_t c, float* to, int64_
     for (int t = 0; t < 4; ++t) {
       const float* const* rows = from + i * kNative + t;
       row[t] = hn::LoadDup128(d, rows[0] + c);
-      for (int block = 1; block < kNative / 4; ++block) {
-        const auto later = hn::Not(hn::FirstN(d, static_cast<size_t>(4 * block)));
+      for (size_t block = 1; block < kNative / 4; ++block) {
+        const auto later = hn::Not(hn::FirstN(d, 4 * block));
         row[t] = hn::IfThenElse(later, hn::LoadDup128(d, rows[4 * block] + c), row[t]);
       }
     }

@@ -76,38 +76,38 @@ void loss_rows(const VocabularyLoss& l, int64_t first, int64_t rows, float* logi
   });
 }
 
-// Half of agreement * (KL(p || q) + KL(q || p)) / 2, what each of the two rows carries, from their logits a and b. With
-// d = log p - log q its gradients, for the whole of it, are factor * (p (d - KL(p || q)) + p - q) and the same with p and
-// q changed about; they are left in da and db.
+// exp of a row less its top, in e; the sum of them.
+HWY_INLINE double exp_row(const float* z, int64_t V, F16 top, float* e) {
+  const float minus_infinity = -std::numeric_limits<float>::infinity();
+  return sum(sum_of(V, [=](int64_t i, auto lanes) HWY_ATTR {
+    const F16 x = exp(load(z + i, lanes, minus_infinity) - top);
+    store(x, e + i, lanes);
+    return x;
+  }));
+}
+
+// agreement / 4 * (KL(p || q) + KL(q || p)) of two rows of logits, what each of them carries. Its gradients, for both
+// together, stay in da and db. With d = log p - log q and its means over p and over q (a constant in d cancels out):
+// KL + KL = mean_p - mean_q;  da = factor * (p (d - mean_p) + p - q),  db = factor * (q (mean_q - d) + q - p).
 HWY_INLINE double disagreement(const VocabularyLoss& l, const float* a, const float* b, float* da, float* db) {
   const int64_t V = l.V;
-  const float minus_infinity = -std::numeric_limits<float>::infinity();
   const F16 top_a = set(top_and_sum(a, V).top), top_b = set(top_and_sum(b, V).top);
-  F16 of_a = set(0), of_b = set(0);  // sums of exp(a) (a - b) and exp(b) (a - b)
-  F16 sum_b = set(0);
-  const F16 sum_a = sum_of(V, [&](int64_t i, auto lanes) HWY_ATTR {
-    const F16 ua = load(a + i, lanes, minus_infinity) - top_a, ub = load(b + i, lanes, minus_infinity) - top_b;
-    const F16 ea = exp(ua), eb = exp(ub);
-    const F16 apart = (load(a + i, lanes) - top_a) - (load(b + i, lanes) - top_b);
-    store(ea, da + i, lanes), store(eb, db + i, lanes);
-    of_a = fma(ea, apart, of_a), of_b = fma(eb, apart, of_b);
-    sum_b = sum_b + eb;
-    return ea;
-  });
-  const double total_a = sum(sum_a), total_b = sum(sum_b), shift = std::log(total_a) - std::log(total_b);
-  const double p_from_q = sum(of_a) / total_a - shift, q_from_p = shift - sum(of_b) / total_b;
-  const double factor = 0.5 * l.agreement * l.grad_scale;
-  const F16 scale_p = set(static_cast<float>(1 / total_a)), scale_q = set(static_cast<float>(1 / total_b));
-  const F16 offset = top_a - top_b + set(static_cast<float>(shift));
-  const F16 kl_p = set(static_cast<float>(p_from_q)), kl_q = set(static_cast<float>(q_from_p));
-  const F16 by = set(static_cast<float>(factor));
+  const double total_a = exp_row(a, V, top_a, da), total_b = exp_row(b, V, top_b, db);
+  const auto d = [=](int64_t i, auto lanes)
+                     HWY_ATTR { return (load(a + i, lanes) - top_a) - (load(b + i, lanes) - top_b); };
+  const auto mean = [=](const float* e, double total) HWY_ATTR {
+    return sum(sum_of(V, [=](int64_t i, auto lanes) HWY_ATTR { return load(e + i, lanes) * d(i, lanes); })) / total;
+  };
+  const double mean_p = mean(da, total_a), mean_q = mean(db, total_b);
+  const F16 to_p = set(static_cast<float>(1 / total_a)), to_q = set(static_cast<float>(1 / total_b));
+  const F16 of_p = set(static_cast<float>(mean_p)), of_q = set(static_cast<float>(mean_q));
+  const F16 factor = set(0.5f * l.agreement * l.grad_scale);
   by_sixteen(V, [=](int64_t i, auto lanes) HWY_ATTR {
-    const F16 p = load(da + i, lanes) * scale_p, q = load(db + i, lanes) * scale_q;
-    const F16 d = load(a + i, lanes) - load(b + i, lanes) - offset;
-    store(by * (p * (d - kl_p) + p - q), da + i, lanes);
-    store(by * (q - p - q * (d + kl_q)), db + i, lanes);
+    const F16 p = load(da + i, lanes) * to_p, q = load(db + i, lanes) * to_q, apart = d(i, lanes);
+    store(factor * (p * (apart - of_p) + (p - q)), da + i, lanes);
+    store(factor * (q * (of_q - apart) + (q - p)), db + i, lanes);
   });
-  return 0.25 * l.agreement * (p_from_q + q_from_p);
+  return 0.25 * l.agreement * (mean_p - mean_q);
 }
 
 // Rows of logits [first, first + rows) and behind them those of the second half.
@@ -158,7 +158,7 @@ void block_logits(const VocabularyLoss& l, int64_t first, int64_t rows, float* l
 }
 
 // dx = dlogits W^T, dW (+)= x^T dlogits (laid out as W), dbias (+)= 1^T dlogits. The chains of dW and dbias run on from
-// block to block, so they are one chain over the tokens.
+// block to block, so they are one chain over the tokens, in the order of the blocks.
 void block_gradients(const VocabularyLoss& l, int64_t first, int64_t rows, const float* dlogits, const float* ones) {
   const float* x = l.x + first * l.C;
   Gemm g{};
@@ -211,7 +211,7 @@ void vocabulary_loss(const VocabularyLoss& l) {
   const bool gradients = l.dx || l.dweight || l.dbias;
   // A block is one piece of rows, or the same piece of both halves.
   const int64_t pieces = l.agreement > 0 ? 2 : 1, half = l.T / pieces;
-  const int64_t block = std::min(half, block_rows(l.V) / pieces);
+  const int64_t block = std::min(half, block_rows(l.V));
   const Scratch<float> logits(pieces * block * l.V), ones(l.dbias ? block : 0);
   if (l.dbias) std::fill(ones.data(), ones.data() + block, 1.0f);
   for (int64_t first = 0; first < half; first += block) {

@@ -111,7 +111,7 @@ kernels::InputMoments Calibration::moments(const Stage& stage, const std::functi
 }
 
 void Calibration::replace(const Stage& stage, const std::vector<std::string>& weights,
-                          std::shared_ptr<const Tiles> tiles) {
+                          const std::shared_ptr<const Tiles>& tiles) {
   const uint8_t* at = tiles->bytes.data();
   for (const std::string& weight : weights) {
     LinearWeight& map = map_of(quantised_.stack.blocks[stage.block], weight);

@@ -36,7 +36,7 @@ class Calibration {
   // on_part(share of the texts) is called after each part of them.
   kernels::InputMoments moments(const Stage& stage, const std::function<void(double)>& on_part = {}) const;
   // From now on these maps, whose outputs lie one after the other in the tiles, are computed with them.
-  void replace(const Stage& stage, const std::vector<std::string>& weights, std::shared_ptr<const Tiles> tiles);
+  void replace(const Stage& stage, const std::vector<std::string>& weights, const std::shared_ptr<const Tiles>& tiles);
   void pass(size_t block);
 
  private:

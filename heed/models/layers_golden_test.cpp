@@ -168,6 +168,7 @@ TEST(GoldenPositions, Rotary) {
   g.expect(select_rows(table.sin, positions), "sin");
   const std::vector<int64_t> lengths = [&] {
     std::vector<int64_t> all;
+    all.reserve(positions.size());
     for (const int32_t p : positions) all.push_back(p + 1);
     return all;
   }();

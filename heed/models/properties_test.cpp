@@ -12,7 +12,6 @@ namespace {
 
 using heed::testing::expect_same_bits;
 using heed::testing::expect_values;
-using heed::testing::random_tensor;
 using nn::PositionKind;
 
 constexpr int64_t kVocabulary = 40;

@@ -17,7 +17,6 @@
 namespace heed::models {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 // GPT-2 stores (in, out) and three maps in one; LLaMA (out, in), without biases and with an output of its own.

@@ -20,6 +20,7 @@ StackConfig stack_with(PositionKind kind) {
 template <class Ask>
 void from_many_threads(Ask ask) {
   std::vector<std::thread> threads;
+  threads.reserve(4);
   for (int t = 0; t < 4; ++t) {
     threads.emplace_back([&ask] {
       for (int64_t length = 1; length < 3000; length += 61) ask(length);

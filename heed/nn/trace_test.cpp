@@ -87,7 +87,7 @@ TEST(Trace, ACachedStepIsTheEndOfTheWholeRun) {
     const std::vector<LayerCache> layers = pool.layers(rows);
     layer.self(select_rows(x, tokens), {Spans(each), {}, true, layers.data()}, {}, {.trace = trace});
   };
-  const auto list = [](std::vector<int32_t> rows) { return std::make_shared<const std::vector<int32_t>>(rows); };
+  const auto list = [](const std::vector<int32_t>& rows) { return std::make_shared<const std::vector<int32_t>>(rows); };
   EXPECT_EQ(pool.take(12).back(), 11);
   run({Spans(std::vector<int64_t>{5}), list({0, 1, 2, 3, 4}), {0, 1, 2, 3, 4}}, {4, 5, 6, 7, 8}, {5}, nullptr);
   run({Spans(std::vector<int64_t>{3}), list({7, 6, 5}), {7, 6, 5}}, {0, 1, 2}, {3}, nullptr);

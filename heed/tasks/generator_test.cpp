@@ -81,6 +81,7 @@ std::shared_ptr<const text::Tokenizer> bytes() { return text::byte_tokenizer(); 
 
 std::vector<Prompt> prompts(const std::vector<std::string>& texts) {
   std::vector<Prompt> all;
+  all.reserve(texts.size());
   for (const std::string& text : texts) all.push_back({.text = text});
   return all;
 }

@@ -32,7 +32,7 @@ std::string GrowingText::finish() {
   return text;
 }
 
-std::string GrowingText::take(std::string text) {
+std::string GrowingText::take(const std::string& text) {
   if (stopped_) return "";
   held_ += text;
   size_t end = std::string::npos, begin = held_.size(), kept = 0;

@@ -20,7 +20,7 @@ class GrowingText {
   bool stopped() const { return stopped_; }
 
  private:
-  std::string take(std::string text);
+  std::string take(const std::string& text);
 
   std::vector<std::string> stops_;
   std::string bytes_;  // of a character that is not whole

@@ -1,6 +1,7 @@
 // How long lines are cut, and what a model's limits do to them.
 #include "heed/tasks/translator.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "heed/base/error.h"
@@ -92,7 +93,7 @@ TEST(SplitSource, SentencesThenWordsWithBlanks) {
   const auto tokenizer = trained({"the cat saw 3.14 birds . the dog", "a dog"});
   for (const std::shared_ptr<const text::Tokenizer>& t : {bytes(), tokenizer}) {
     const std::string one = "the cat saw 3.14 birds.";
-    const Texts parts = parts_of(one + " " + one, *t, static_cast<int64_t>(t->encode(one).size()) + 2);
+    const Texts parts = parts_of(fmt::format("{0} {0}", one), *t, static_cast<int64_t>(t->encode(one).size()) + 2);
     ASSERT_EQ(parts.size(), 2u);
     EXPECT_EQ(text::trim_start(parts[0]), one);
     EXPECT_EQ(text::trim_start(parts[1]), one);

@@ -19,6 +19,8 @@ Tensor to_add_to(const Tensor& y) {
 
 }  // namespace
 
+// By value: a tensor moved in may be written over, one that the caller keeps may not.
+// NOLINTNEXTLINE(performance-unnecessary-value-param)
 Tensor add_low_rank(Tensor y, const Tensor& x, const LowRankWeight& w) {
   const LinearWeight down{w.a, Tensor()}, up{w.b, Tensor()};
   detail::check_linear("add_low_rank", x, down);

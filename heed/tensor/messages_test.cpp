@@ -175,6 +175,10 @@ TEST(Messages, Loss) {
                  "[vocabulary_loss] smoothing 1.5: expected 0 <= s < 1");
   EXPECT_MESSAGE(vocabulary_loss(x, w, std::vector<int32_t>{0, 1}, {.agreement = -1}),
                  "[vocabulary_loss] agreement -1: expected 0 or more");
+  EXPECT_MESSAGE(vocabulary_loss(x, w, std::vector<int32_t>{0, 1}, {.agreement = NAN}),
+                 "[vocabulary_loss] agreement nan: expected 0 or more");
+  EXPECT_MESSAGE(vocabulary_loss(zeros({1, 4}), w, std::vector<int32_t>{0}, {.agreement = 1}),
+                 "[vocabulary_loss] agreement of 1 targets: expected the second half to be the first again");
   EXPECT_MESSAGE(vocabulary_loss(x, w, std::vector<int32_t>{0, 1}, {.agreement = 1}),
                  "[vocabulary_loss] agreement of 2 targets: expected the second half to be the first again");
 }

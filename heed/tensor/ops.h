@@ -167,7 +167,8 @@ struct LossArgs {
   float smoothing = 0;
   float scale = 0;  // of the summed loss; 0: one over the number of rows that count
   bool keep_rows = false;
-  // R-Drop: above 0, rows t and t + T / 2 are the same tokens under two dropouts, and pay so much for being apart.
+  // R-Drop: above 0, rows t and t + T / 2 are the same tokens under two dropouts, p and q what they predict, and the loss
+  // of each, not its nll, has agreement / 4 * (KL(p || q) + KL(q || p)) more.
   float agreement = 0;
 };
 struct LossResult {

@@ -68,12 +68,11 @@ std::vector<ConfigField> train_fields(TrainConfig::Run& t, const std::string& ta
       {"train.seed", &t.seed, "of everything random"},
   };
   if (task == "translate") {
-    fields.push_back({"train.agreement",
-                      &t.agreement,
-                      "of two dropouts of a sentence: its weight (R-Drop; 5 is usual); 0: it is read once",
-                      {},
-                      0,
-                      1000});
+    const auto smoothing = std::find_if(fields.begin(), fields.end(), [](const ConfigField& f) {
+      return std::string_view(f.key) == "train.smoothing";
+    });
+    const char* help = "of two dropouts of a sentence, which is read twice: its weight (R-Drop); 0: it is read once";
+    fields.insert(smoothing + 1, {"train.agreement", &t.agreement, help, {}, 0, 1000});
   }
   return fields;
 }

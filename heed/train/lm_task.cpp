@@ -96,7 +96,6 @@ class LmTask final : public Task {
                        data_.train.documents() == 1 ? "" : "s", with_commas(data_.train.tokens()),
                        static_cast<double>(data_.train.bytes()) / static_cast<double>(data_.train.tokens()), valid);
   }
-  int64_t tokens_of_an_epoch() const override { return data_.train.tokens(); }
 
  private:
   void stage_new_tokenizer(const TrainConfig& config, const Preparation& preparation) const {

@@ -61,7 +61,6 @@ class PixelTask final : public Task {
     return fmt::format("{} images{} of {} x {} pixels, {} levels of grey{}", with_commas(data_.train.documents()),
                        classes, format_.width, format_.height, format_.levels, valid);
   }
-  int64_t tokens_of_an_epoch() const override { return data_.train.documents() * format_.pixels(); }
 
  private:
   // The images to train with, or to validate with, as the survey found them.

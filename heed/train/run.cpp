@@ -27,7 +27,7 @@ Forecast forecast(Trainer& trainer, const TrainConfig& config, const Task& task)
   f.data = task.description();
   f.tokens_per_second = trainer.measure_speed();
   f.memory_bytes = pool_stats().peak_used;
-  const double epoch = static_cast<double>(task.tokens_of_an_epoch()) / f.tokens_per_second;
+  const double epoch = static_cast<double>(trainer.tokens_of_an_epoch()) / f.tokens_per_second;
   const TrainConfig::Run& t = config.train;
   const RunState& s = trainer.state();
   const auto steps = static_cast<double>(trainer.steps_of_an_epoch());

@@ -25,8 +25,7 @@ class Task {
   virtual void open(const TrainConfig& config) = 0;
   // Of what is open; the task outlives it.
   virtual std::unique_ptr<Learner> learner(const TrainConfig& config) const = 0;
-  virtual std::string description() const = 0;     // "29,000 pairs, 400,000 source and 420,000 target tokens"
-  virtual int64_t tokens_of_an_epoch() const = 0;  // that are read or predicted
+  virtual std::string description() const = 0;  // "29,000 pairs, 400,000 source and 420,000 target tokens"
 };
 std::unique_ptr<Task> make_translator_task();
 std::unique_ptr<Task> make_lm_task();

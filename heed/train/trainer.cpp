@@ -170,6 +170,12 @@ int64_t Trainer::steps_of_an_epoch() {
   return (n + k - 1) / k;
 }
 
+int64_t Trainer::tokens_of_an_epoch() {
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < learner_->batches(state_.epoch); ++i) tokens += learner_->size_of(i).tokens;
+  return tokens;
+}
+
 int64_t Trainer::largest_batch() {
   int64_t largest = 0, most = 0;
   for (int64_t i = 0; i < learner_->batches(state_.epoch); ++i) {

@@ -48,6 +48,7 @@ class Trainer {
   // them, so that what the pool has held by then is what a step needs at most, about.
   double measure_speed();
   int64_t steps_of_an_epoch();
+  int64_t tokens_of_an_epoch();  // that are read or predicted
 
   const RunState& state() const { return state_; }
   const Learner& learner() const { return *learner_; }

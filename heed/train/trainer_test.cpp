@@ -49,26 +49,45 @@ TEST_F(TrainerTest, AccumulatedBatchesAreOneBatchOfTheirUnion) {
 TEST_F(TrainerTest, AgreementReadsEverySentenceTwice) {
   config_.train.optimizer = "sgd", config_.train.learning_rate = 0.5, config_.train.clip = 0;
   config_.train.agreement = 2, config_.model.dropout = 0.3;
-  Trainer agreeing = trainer();
-  agreeing.step();
-  const Trainer fresh = trainer();
-  const models::EncoderDecoder& model = model_of(fresh);
   const data::EpochBatches epoch(data_.train, {.tokens = config_.train.batch_tokens / 2, .seed = 1}, 0);
-  std::vector<uint32_t> twice(epoch.batch(0).begin(), epoch.batch(0).end());
-  const size_t once = twice.size();
-  for (size_t i = 0; i < once; ++i) twice.push_back(twice[i]);
-  const models::PairBatch batch = pair_batch(data_.train, twice, model.config.tokens.start);
-  const nn::Context context{.training = true, .seed = 1, .step = 0, .trace = nullptr};
-  const LossResult with = model.loss(batch, {.smoothing = 0.1f, .agreement = 2}, context);
-  EXPECT_GT(with.loss.item(), model.loss(batch, {.smoothing = 0.1f}, context).loss.item()) << "the dropouts differ";
-  with.loss.backward();
-  Optimizer optimizer(model.parameters, optimizer_config(config_));
-  EXPECT_GT(optimizer.step(0.5), 0);
-  for (int64_t i = 0; i < model.parameters.arena_size(); ++i)
-    ASSERT_NEAR(agreeing.arrays().weights[i], model.parameters.values()[i], 1e-5) << "number " << i;
-  while (agreeing.state().epoch == 0) agreeing.step();
-  EXPECT_EQ(agreeing.state().step, epoch.size());
-  EXPECT_EQ(agreeing.state().tokens, 2 * (data_.train.source_tokens() + data_.train.target_tokens()));
+  const int64_t tokens = 2 * (data_.train.source_tokens() + data_.train.target_tokens());
+  for (const int64_t k : {1, 3}) {
+    config_.train.accumulate = k;
+    Trainer agreeing = trainer();
+    EXPECT_EQ(agreeing.tokens_of_an_epoch(), tokens);
+    agreeing.step();
+    const Trainer fresh = trainer();
+    const models::EncoderDecoder& model = model_of(fresh);
+    const nn::Context context{.training = true, .seed = 1, .step = 0, .trace = nullptr};
+    std::vector<models::PairBatch> batches;
+    size_t rows = 0;
+    uint32_t first_id = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      std::vector<uint32_t> twice(epoch.batch(i).begin(), epoch.batch(i).end());
+      twice.insert(twice.end(), epoch.batch(i).begin(), epoch.batch(i).end());
+      batches.push_back(pair_batch(data_.train, twice, model.config.tokens.start, first_id));
+      rows += batches.back().labels.size(), first_id += static_cast<uint32_t>(twice.size());
+    }
+    for (const models::PairBatch& batch : batches) {
+      LossArgs args{.smoothing = 0.1f, .scale = 1.0f / static_cast<float>(rows)};
+      const float without = model.loss(batch, args, context).loss.item();
+      args.agreement = 2;
+      const LossResult with = model.loss(batch, args, context);
+      EXPECT_GT(with.loss.item(), without) << "the two dropouts differ";
+      with.loss.backward();
+    }
+    Optimizer optimizer(model.parameters, optimizer_config(config_));
+    EXPECT_GT(optimizer.step(0.5), 0);
+    for (int64_t i = 0; i < model.parameters.arena_size(); ++i)
+      ASSERT_NEAR(agreeing.arrays().weights[i], model.parameters.values()[i], 1e-5) << "number " << i;
+    while (agreeing.state().epoch == 0) agreeing.step();
+    EXPECT_EQ(agreeing.state().step, (epoch.size() + k - 1) / k);
+    EXPECT_EQ(agreeing.state().tokens, tokens);
+    EXPECT_EQ(agreeing.learner().usual_batches(),
+              2 * std::max(data_.train.source_tokens(), data_.train.target_tokens()) / config_.train.batch_tokens);
+  }
+  config_.train.batch_tokens = 1;  // a sentence is never cut
+  trainer().step();
 }
 
 TEST_F(TrainerTest, AStepNeverHoldsSentencesOfTwoEpochs) {

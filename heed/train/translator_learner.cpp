@@ -31,7 +31,8 @@ TranslatorLearner::TranslatorLearner(const TrainConfig& config, const RunData& d
 
 int64_t TranslatorLearner::batches(int64_t epoch) {
   if (epoch_of_batches_ != epoch) {
-    const data::BatchConfig how{.tokens = config_.train.batch_tokens / readings(),
+    const data::BatchConfig how{.tokens = std::max<int64_t>(1, config_.train.batch_tokens / readings()),
+                                .sentences = data::BatchConfig{}.sentences / readings(),
                                 .seed = static_cast<uint64_t>(config_.train.seed)};
     epoch_ = std::make_unique<data::EpochBatches>(data_.train, how, epoch);
     epoch_of_batches_ = epoch;

@@ -118,7 +118,6 @@ class TranslatorTask final : public Task {
     return fmt::format("{} pairs, {} source and {} target tokens", with_commas(data_.train.size()),
                        with_commas(data_.train.source_tokens()), with_commas(data_.train.target_tokens()));
   }
-  int64_t tokens_of_an_epoch() const override { return data_.train.source_tokens() + data_.train.target_tokens(); }
 
  private:
   RunData data_;
