@@ -127,6 +127,12 @@ void add_flag(CLI::App* app, const std::string& flag, bool& value, const std::st
 
 bool given(const CLI::App* app, const std::string& flag) { return app->count(flag) > 0; }
 
+void expect_absent(const CLI::App* app, const std::vector<std::string>& flags, const std::string& where_not) {
+  for (const std::string& flag : flags) {
+    if (given(app, flag)) fail("{} {} has no say in {}", place(app), flag, where_not);
+  }
+}
+
 void on_run(CLI::App* app, std::function<void()> run) { app->callback(std::move(run)); }
 
 void add_whole(CLI::App* app, const std::string& flag, int64_t& value, Range range, const std::string& help) {

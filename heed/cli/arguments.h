@@ -30,6 +30,8 @@ void add_texts(CLI::App* app, const std::string& name, std::vector<std::string>&
                const std::string& type = "", Need need = Need::kOptional);
 void add_flag(CLI::App* app, const std::string& flag, bool& value, const std::string& help);
 bool given(const CLI::App* app, const std::string& flag);
+// Error where one of them was given though it has no say there: `where_not` as in "--kind paper".
+void expect_absent(const CLI::App* app, const std::vector<std::string>& flags, const std::string& where_not);
 // What the command does, once the whole line is understood.
 void on_run(CLI::App* app, std::function<void()> run);
 

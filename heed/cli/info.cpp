@@ -92,7 +92,9 @@ nlohmann::json describe_adapter(const models::ModelFolder& folder, const models:
 
 nlohmann::json describe(const models::ModelFolder& folder) {
   const std::string weights = models::base_of(folder);
-  const auto [c, type] = models::read_parsed_config(weights);
+  const models::ParsedConfig parsed = models::read_parsed_config(weights);
+  const auto& [c, type] = parsed;
+  if (ShardedTensors::exists(weights)) models::check_tensors(weights, parsed);
   const models::ParameterParts p = models::parameter_parts(c);
   return {{"model", folder.path},
           {"kind", kind_of(weights, c)},

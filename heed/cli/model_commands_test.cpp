@@ -105,6 +105,15 @@ TEST_F(ModelProgram, InfoCountsTheParts) {
   EXPECT_NE(text.find("1 layers of 32 features, 4 heads"), std::string::npos) << text;
 }
 
+TEST_F(ModelProgram, InfoSaysWhichTensorsDoNotFit) {
+  const std::filesystem::path copy = folder_ / "copy";
+  std::filesystem::copy(model_, copy, std::filesystem::copy_options::recursive);
+  json config = json::parse(read_all((copy / "config.json").string()));
+  config["decoder_ffn_dim"] = config["decoder_ffn_dim"].get<int>() + 16;
+  std::ofstream(copy / "config.json") << config;
+  expect_wrong("", {"info", copy.string()}, 1, "decoder.layers.0.fc1");
+}
+
 TEST_F(ModelProgram, TokensGoBackToTheSameText) {
   const std::string text =
       "the cat saw the bird\n고양이가 쥐를 잡았다\n猫捉住了老鼠\n👩‍👩‍👧‍👦 👍🏽 "

@@ -12,6 +12,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <new>
 #include <string>
 #include <vector>
@@ -226,6 +227,8 @@ int run_program(int argc, const char* const* argv) {
     return complain(1, e.what());
   } catch (const Error& e) {
     return complain(2, e.what());
+  } catch (const std::filesystem::filesystem_error& e) {
+    return complain(1, fmt::format("[files] {}: {}", in_quotes(e.path1().string()), e.code().message()));
   } catch (const std::bad_alloc&) {
     return complain(1, "[memory] out of memory");
   } catch (const std::exception& e) {

@@ -82,6 +82,13 @@ TEST_F(Program, RefusesWrongNumbersInOneLine) {
   expect_refused({"show", "positions", "--length", "1000", "--dim", "8000"}, 2, "expected at most");
   expect_refused({"show", "positions", "--kind", "rotary", "--dim", "7"}, 2, "even");
   expect_refused({"show", "positions", "--kind", "t5", "--max-distance", "4"}, 2, "max_distance");
+  expect_refused({"show", "positions", "--heads", "4"}, 2, "--heads has no say in --kind sinusoidal");
+  expect_refused({"show", "positions", "--kind", "alibi", "--buckets", "8"}, 2, "--buckets has no say in --kind alibi");
+  expect_refused({"show", "positions", "--kind", "learned", "--shift", "2"}, 2, "--shift has no say in --kind learned");
+  expect_refused({"show", "schedule", "--peak", "1e-3"}, 2, "--peak has no say in --kind paper");
+  expect_refused({"show", "schedule", "--kind", "cosine", "--d-model", "64"}, 2,
+                 "--d-model has no say in --kind cosine");
+  expect_refused({"show", "schedule", "--kind", "constant", "--minimum", "0"}, 2, "--minimum has no say in");
   expect_refused({"show", "schedule", "--warmup", "-1"}, 2, "--warmup");
   expect_refused({"show", "schedule", "--kind", "cosine", "--warmup", "10", "--steps", "5"}, 2,
                  "more steps than warm-up");

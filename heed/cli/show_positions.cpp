@@ -21,7 +21,8 @@ class PositionsShow : public Show {
     add_whole(&app, "--length", ask_.length, {1, 1024}, "positions; 10 without it");
     add_whole(&app, "--dim", ask_.dim, {1, 8192}, "features; 8 without it");
     add_choice(&app, "--kind", ask_.kind, nn::position_kind_names(), "sinusoidal without it");
-    add_whole(&app, "--shift", ask_.shift, {1, 1023}, "k of the map from PE(p) to PE(p + k); 1 without it");
+    add_whole(&app, "--shift", ask_.shift, {1, 1023},
+              "k of the map from PE(p) to PE(p + k), of sinusoidal and rotary; 1 without it");
     add_whole(&app, "--heads", ask_.heads, {1, 1024}, "heads of alibi; 8 without it");
     add_whole(&app, "--buckets", ask_.buckets, {4, 4096}, "buckets of t5; 32 without it");
     add_whole(&app, "--max-distance", ask_.max_distance, {2, 1 << 20}, "where t5's last bucket ends; 128 without it");
@@ -32,6 +33,9 @@ class PositionsShow : public Show {
       fail("{} {} positions of {} features: expected at most {} numbers", place(app_), ask_.length, ask_.dim,
            with_commas(kMostNumbers));
     }
+    if (ask_.kind != "alibi") expect_absent(app_, {"--heads"}, "--kind " + ask_.kind);
+    if (ask_.kind != "t5") expect_absent(app_, {"--buckets", "--max-distance"}, "--kind " + ask_.kind);
+    if (ask_.kind != "sinusoidal" && ask_.kind != "rotary") expect_absent(app_, {"--shift"}, "--kind " + ask_.kind);
     ask_.seed = static_cast<uint64_t>(common.seed);
     tables_ = position_tables(ask_);
   }

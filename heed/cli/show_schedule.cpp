@@ -11,21 +11,27 @@
 namespace heed::cli {
 namespace {
 
+using Words = std::vector<std::string>;
+
 constexpr int64_t kMostSteps = int64_t{1} << 40, kPoints = 400;
 
 class ScheduleShow : public Show {
  public:
   void flags(CLI::App& app) override {
-    add_whole(&app, "--d-model", schedule_.d_model, {1, 1 << 20}, "size of the model; 512 without it");
+    app_ = &app;
+    add_whole(&app, "--d-model", schedule_.d_model, {1, 1 << 20}, "size of the model, of paper; 512 without it");
     add_whole(&app, "--warmup", schedule_.warmup, {0, kMostSteps}, "steps of warm-up; 4000 without it");
     add_choice(&app, "--kind", kind_, train::schedule_kinds(), "paper without it");
     add_whole(&app, "--steps", steps_, {1, kMostSteps}, "steps in all; five times the warm-up without it");
-    add_number(&app, "--peak", schedule_.peak, {1e-12, 1e6}, "highest rate of the other kinds; 0.001 without it");
-    add_number(&app, "--minimum", schedule_.minimum, {0, 1e6}, "last rate of cosine and linear; 0 without it");
+    add_number(&app, "--peak", schedule_.peak, {1e-12, 1e6}, "highest rate of all kinds but paper; 0.001 without it");
+    add_number(&app, "--minimum", schedule_.minimum, {0, 1e6}, "lowest rate of cosine, linear and sqrt; 0 without it");
   }
 
   void compute(const Common&) override {
     schedule_.kind = train::schedule_kind(kind_);
+    const bool paper = schedule_.kind == train::ScheduleKind::kPaper;
+    expect_absent(app_, paper ? Words{"--peak", "--minimum"} : Words{"--d-model"}, "--kind " + kind_);
+    if (schedule_.kind == train::ScheduleKind::kConstant) expect_absent(app_, {"--minimum"}, "--kind constant");
     if (steps_ == 0) steps_ = std::max<int64_t>(5 * schedule_.warmup, 100);
     schedule_.total_steps = steps_;
     train::learning_rate(schedule_, 1);  // says what does not fit together before anything is shown
@@ -129,6 +135,7 @@ class ScheduleShow : public Show {
     return table;
   }
 
+  const CLI::App* app_ = nullptr;
   train::Schedule schedule_;
   std::string kind_ = "paper";
   int64_t steps_ = 0;

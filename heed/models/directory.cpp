@@ -103,6 +103,12 @@ Model load(const std::string& folder, ParsedConfig parsed, const LoadOptions& op
   return model;
 }
 
+template <class Model>
+void check(const std::string& folder, const ParsedConfig& parsed) {
+  const Model model(parsed.config, std::nullopt);
+  check_weights(open_weights(folder), model.parameters, layout_of(parsed.config, find_architecture(parsed.type)));
+}
+
 void save(const std::string& folder, const ModelConfig& c, const nn::Parameters& parameters) {
   const auto is_stored = [](const nn::Parameter& p) { return p.tensor.stored() != nullptr; };
   if (c.main_stack().weights_in_out || std::any_of(parameters.list().begin(), parameters.list().end(), is_stored)) {
@@ -191,6 +197,11 @@ Decoder load_decoder(const ModelFolder& folder, const LoadOptions& options) {
   const Lora lora = Lora::load(folder.path, model);
   options.as_stored ? lora.attach(model) : lora.merge_into(model);
   return model;
+}
+
+void check_tensors(const std::string& folder, const ParsedConfig& parsed) {
+  if (parsed.config.family == Family::kEncoderDecoder) check<EncoderDecoder>(folder, parsed);
+  if (parsed.config.family == Family::kDecoder) check<Decoder>(folder, parsed);
 }
 
 OpenDecoder open_decoder(const std::string& folder) {

@@ -56,6 +56,9 @@ EncoderDecoder load_translator(const std::string& folder, const LoadOptions& opt
 // An adapter is merged into weights that are read, and computed beside those that stay in the file.
 Decoder load_decoder(const ModelFolder& folder, const LoadOptions& options = {});
 
+// The same error without loading: of the tensors no more is looked at than names and shapes.
+void check_tensors(const std::string& folder, const ParsedConfig& parsed);
+
 // The tensors of a language model, and which of them products read.
 struct OpenDecoder {
   std::shared_ptr<const ShardedTensors> file;
