@@ -70,10 +70,10 @@ train::TrainConfig demo_config(const WorkFolder& work, const Options& o, uint64_
   c.train.schedule = "linear";
   c.train.learning_rate = 3e-3;
   c.train.warmup = 100;
-  c.train.max_steps = 1600;
+  c.train.max_steps = 1500;
   c.train.average_decay = 0.99;
   c.train.seed = static_cast<int64_t>(seed);
-  c.valid.every = 320;
+  c.valid.every = 300;
   c.valid.metric = "loss";
   c.valid.samples = 3;
   c.save.keep = 1;
