@@ -56,6 +56,10 @@ class Steps {
     }
   };
   HWY_INLINE From from(int first) const { return {*this, first}; }
+  // What each lane reads some steps later: of this output, or of the one behind it.
+  HWY_INLINE void fetch(int64_t ahead) const {
+    unrolled<kLanes>([&](auto j) HEED_INLINED { __builtin_prefetch(from(0)[j] + ahead, 0, 3); });
+  }
 
  private:
   const Lanes<T>& lanes_;
@@ -76,8 +80,13 @@ HWY_INLINE void turned_block(const Gemm& g, int64_t row, const Lanes<T>& w) {
   const float* x = row_of_x(g, row);
   const int64_t x_row = g.a.ld, K = g.K;
   Steps<T, V * kNative, kWhole> steps(w);
+  // Numbers of two bytes pass so quickly that the CPU's own fetching ahead falls behind. Each step asks, not each line:
+  // sixteen lines asked for at once would wait for one another.
+  constexpr bool kFetched = sizeof(T) == 2 && R == 1;
+  constexpr int64_t kAhead = 512 / sizeof(T);
   int64_t k = 0;
   for (; k + kTurned<T> <= K; k += kTurned<T>, steps.advance(kTurned<T>)) {
+    if (kFetched) steps.fetch(kAhead);
     unrolled<V>([&](auto v) HEED_INLINED {
       Native turned[kTurned<T>];
       turn<T>(turned, steps.from(v * kNative), 0);
@@ -125,7 +134,7 @@ void few_rows_out_in(const Gemm& g, int64_t begin, int64_t end) {
 }
 
 // Weights stored (in, out): several steps of k at once, so that outputs are loaded and stored seldom.
-constexpr int64_t few_steps_for(int64_t rows) { return rows < kMostRows ? 8 : 32; }
+constexpr int64_t few_steps_for(int64_t rows) { return rows < kMostRows ? 16 : 32; }
 
 template <int R, int V, class T>
 HWY_INLINE void few_steps(const Gemm& g, int64_t row, int64_t k, int64_t column, int64_t ahead) {
@@ -173,7 +182,7 @@ HWY_INLINE void few_steps_of_rows(const Gemm& g, int64_t& row, int64_t k, int64_
   for (; row + R <= g.M; row += R) {
     int64_t column = begin;
     for (; column + V * kNative <= end; column += V * kNative) {
-      few_steps<R, V, T>(g, row, k, column, row == 0 && k + steps + steps_ahead <= g.K ? steps_ahead * g.b.ld : 0);
+      few_steps<R, V, T>(g, row, k, column, row == 0 && k + steps_ahead < g.K ? steps_ahead * g.b.ld : 0);
     }
     for (; column < end; column += kNative) few_steps<R, 1, T>(g, row, k, column, 0);
   }
