@@ -136,7 +136,7 @@ TEST(BpeTokenizer, WhatHeedDoesNotDoIsRefusedByName) {
   const auto refused = [](const std::string& json) {
     return message_of([&] { bpe_tokenizer(parse_tokenizer_json(json, "t.json"), "t.json"); });
   };
-  const auto changed = [](std::string from, const std::string& to) {
+  const auto changed = [](const std::string& from, const std::string& to) {
     std::string json = byte_level_json();
     return json.replace(json.find(from), from.size(), to);
   };

@@ -137,7 +137,7 @@ TEST(Template, IsBounded) {
   EXPECT_NE(refused("{% set n = namespace() %}{% set n.n = n %}").find("a namespace in a namespace"),
             std::string::npos);
   EXPECT_NE(refused("{% set n = namespace() %}{% set l = [n] %}").find("a namespace in a list"), std::string::npos);
-  const auto times = [](std::string text, size_t n) {
+  const auto times = [](const std::string& text, size_t n) {
     std::string all;
     for (size_t i = 0; i < n; ++i) all += text;
     return all;

@@ -62,7 +62,7 @@ class Reader {
     if (type_of(model) != "BPE" && model.contains("type"))
       refuse(fmt::format("model {}: heed knows BPE", in_quotes(type_of(model))));
     for (const char* key : {"dropout", "continuing_subword_prefix", "end_of_word_suffix"}) {
-      if (model.contains(key) && !model[key].is_null() && model[key] != "" && model[key] != 0) {
+      if (model.contains(key) && !model[key].is_null() && model[key] != json("") && model[key] != 0) {
         refuse(fmt::format("model.{} is set, which heed does not do", key));
       }
     }

@@ -40,6 +40,7 @@ NamedFiles train_char(const TokenizerConfig& config, const LineSource& texts) {
   if (counts.empty()) fail("[tokenizer] the text is empty, expected characters to learn from");
   constexpr int64_t kSpecials = 2;
   std::vector<std::pair<int64_t, char32_t>> order;
+  order.reserve(counts.size());
   for (const auto& [c, count] : counts) order.emplace_back(-count, c);
   std::sort(order.begin(), order.end());
   if (config.vocabulary > kSpecials)

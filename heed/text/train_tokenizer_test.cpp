@@ -23,7 +23,7 @@ const Lines kEnglish = {"the cat caught the mouse", "the dog saw the cat", "a bi
 const Lines kKorean = {"고양이가 쥐를 잡았다", "개가 고양이를 보았다", "새가 늙은 선생님을 따라갔다",
                        "선생님들이 새 세 마리를 찾았다", "쥐가 고양이를 보고 달아났다"};
 
-TrainedTokenizers train(TokenizerConfig config) {
+TrainedTokenizers train(const TokenizerConfig& config) {
   return train_tokenizers(config, source_of(kEnglish), source_of(kKorean));
 }
 

@@ -1,11 +1,12 @@
 // Checkpoints come back to the bit, and nothing else is taken for one.
 #include "heed/train/checkpoint.h"
 
+#include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <filesystem>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 
 #include "heed/base/random.h"
 #include "heed/io/fingerprint.h"
@@ -36,7 +37,7 @@ struct Arrays {
   }
   bool same(const Arrays& other) const {
     for (size_t i = 0; i < all.size(); ++i) {
-      if (std::memcmp(all[i].data(), other.all[i].data(), kSize * sizeof(float)) != 0) return false;
+      if (!std::ranges::equal(std::as_bytes(std::span(all[i])), std::as_bytes(std::span(other.all[i])))) return false;
     }
     return true;
   }

@@ -26,6 +26,7 @@ namespace {
 
 std::vector<std::string> keys_of(const std::vector<ConfigField>& fields) {
   std::vector<std::string> keys;
+  keys.reserve(fields.size());
   for (const ConfigField& field : fields) keys.emplace_back(field.key);
   return keys;
 }

@@ -34,6 +34,7 @@ int64_t match_runs(std::span<const Entry> sorted, uint32_t split, std::vector<En
 
 std::vector<uint32_t> WordNumbers::of(const std::vector<std::string_view>& words) {
   std::vector<uint32_t> numbers;
+  numbers.reserve(words.size());
   for (const std::string_view word : words) {
     numbers.push_back(numbers_.emplace(word, static_cast<uint32_t>(numbers_.size())).first->second);
   }

@@ -28,12 +28,12 @@ inline std::string letter_pairs(int64_t count, uint64_t seed) {
   for (int64_t i = 0; i < count; ++i) {
     std::string source, target;
     for (uint64_t n = 3 + random.below(6); n > 0; --n) {
-      const std::string letter(1, static_cast<char>('a' + random.below(20)));
-      source = source + letter + " ";
-      target = letter + " " + target;
+      const char letter = static_cast<char>('a' + random.below(20));
+      source += {letter, ' '};
+      target.insert(target.begin(), {letter, ' '});
     }
     source.pop_back(), target.pop_back();
-    text += source + "\t" + target + "\n";
+    text.append(source).append("\t").append(target).append("\n");
   }
   return text;
 }

@@ -330,6 +330,7 @@ TEST_F(TrainerTest, TheMeanOfTheLastCheckpointsLeavesOutThoseOfAStop) {
     for (int64_t i = 0; i < n; ++i) sum[static_cast<size_t>(i)] += double{at.arrays().weights[i]};
   }
   std::vector<float> mean;
+  mean.reserve(sum.size());
   for (const double s : sum) mean.push_back(static_cast<float>(s / 3));
   const RunFolder expected = model("expected");
   save_weights(run, mean, expected.model);

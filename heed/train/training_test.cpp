@@ -107,6 +107,7 @@ template <class Job>
 std::vector<float> train(const Job& job, int steps, const OptimizerConfig& config = {}) {
   Optimizer optimizer(job.model.parameters, config);
   std::vector<float> losses;
+  losses.reserve(static_cast<size_t>(steps));
   for (int i = 0; i < steps; ++i) losses.push_back(train_step(job, optimizer, static_cast<uint64_t>(i)));
   return losses;
 }

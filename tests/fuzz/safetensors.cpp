@@ -49,6 +49,7 @@ void check_round_trip(const heed::SafeTensors& file) {
     tensors.push_back({tensor.name, tensor.dtype, tensor.shape, tensor.bytes});
   }
   std::vector<const heed::TensorToWrite*> order;
+  order.reserve(tensors.size());
   for (const heed::TensorToWrite& tensor : tensors) order.push_back(&tensor);
   std::string written = heed::safetensors_header(order, file.metadata());
   require(written.size() % 8 == 0);
