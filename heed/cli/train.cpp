@@ -89,7 +89,7 @@ void refuse_flags_of_others(const Options& o, train::TrainConfig& config) {
 // A model that is gone on from has its own. Said in the words of the default, it would pass the config's check unseen.
 void refuse_beside_from(const Options& o, const train::TrainConfig& config) {
   if (config.model.from.empty()) return;
-  for (const std::string key : {"model.arch", "text.tokenizer"}) {
+  for (const std::string key : {"model.arch", "model.share_embeddings", "text.tokenizer", "text.joint"}) {
     const auto typed = o.flags.find(key);
     if ((typed != o.flags.end() && !typed->second.empty()) ||
         std::any_of(o.set.begin(), o.set.end(), [&](const std::string& set) { return set.starts_with(key + "="); })) {

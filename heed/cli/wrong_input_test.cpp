@@ -58,6 +58,11 @@ TEST_F(WrongInput, FilesOfSentences) {
   refuse_with_data({"--valid-tsv", two, "--vocabulary", "400"}, 1, "no sentence pair to validate with");
   refuse_with_data({"--valid-tsv", (folder_ / "none").string()}, 1, "no such file");
   refuse_with_data({"--max-length", "2", "--bad-lines", "refuse"}, 1, "tokens");
+  refuse_with_data({"--from", (folder_ / "none").string()}, 1, "is no folder, expected a model directory");
+  // Also in the words of the default.
+  refuse_with_data({"--from", model_, "--tokenizer", "bpe"}, 2, "text.tokenizer is said, and");
+  refuse_with_data({"--from", model_, "--joint"}, 2, "text.joint is said, and");
+  refuse_with_data({"--from", model_, "--d-model", "64"}, 2, "model.d_model is 64, and '" + model_ + "' of model.from has 32");
 }
 
 TEST_F(WrongInput, FilesOfText) {

@@ -97,6 +97,7 @@ class Variants {
   }
 
   void write(const std::vector<PairInWork>& chunk, StoreWriter& writer) {
+    if (before_ == 0) check(chunk);
     for (int64_t variant = 1; variant < config_.variants; ++variant) {
       std::vector<PairInWork> cut(chunk.size());
       parallel_for(static_cast<int64_t>(chunk.size()), kPairsAtOnce, [&](int64_t begin, int64_t end) {
@@ -114,6 +115,17 @@ class Variants {
   }
 
  private:
+  void check(const std::vector<PairInWork>& chunk) const {
+    for (size_t side = 0; side < cutters_.size(); ++side) {
+      for (const PairInWork& pair : chunk) {
+        if (cutters_[side].merges_to(pair.ids[side])) continue;
+        fail("[store] {} variants of a sentence (text.variants): the tokenizer does not cut by merges in the order of its "
+             "ids, as bpe of heed does",
+             config_.variants);
+      }
+    }
+  }
+
   StoreConfig config_;
   std::vector<text::SplitDropout> cutters_;  // of source and target
   int64_t before_ = 0;                       // pairs of the chunks before

@@ -73,6 +73,15 @@ void Parameters::allocate_for_loading() {
   }
 }
 
+void Parameters::copy_from(const Parameters& same) const {
+  for (const Parameter& p : list_) {
+    const Tensor& from = same[p.name];
+    if (from.shape() != p.tensor.shape())
+      fail("[parameters] '{}' is {}, expected {}", p.name, from.shape().str(), p.tensor.shape().str());
+    std::copy_n(from.data(), p.tensor.numel(), p.tensor.data());
+  }
+}
+
 void Parameters::freeze() {
   if (values_) fail("[parameters] frozen after they were given memory");
   frozen_ = true;

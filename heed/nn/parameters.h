@@ -49,6 +49,8 @@ class Parameters {
   int64_t count() const;                                  // numbers in all of them
   int64_t count_under(std::string_view prefix) const;
 
+  void copy_from(const Parameters& same) const;  // the numbers of a model of the same names and shapes
+
   float* values() const { return values_.data(); }
   float* gradients() const { return gradients_.data(); }  // complete after finish_gradients()
   int64_t arena_size() const { return size_; }            // parameters lie without gaps

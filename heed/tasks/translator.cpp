@@ -224,12 +224,16 @@ class TextStream {
 Translator Translator::open(const std::string& folder) {
   models::EncoderDecoder model = models::load_translator(folder, {.for_running = true});
   text::TokenizerPair tokenizers = text::load_tokenizers(folder);
-  const models::ModelConfig& c = model.config;
-  if (tokenizers.source->size() > c.source_vocabulary || tokenizers.target->size() > c.vocabulary) {
-    fail_file("[model] '{}': the tokenizers have {} and {} ids, the model {} and {}", folder, tokenizers.source->size(),
-              tokenizers.target->size(), c.source_vocabulary, c.vocabulary);
-  }
+  check_tokenizers(tokenizers, model.config, folder);
   return {std::move(model), std::move(tokenizers)};
+}
+
+void check_tokenizers(const text::TokenizerPair& tokenizers, const models::ModelConfig& model,
+                      const std::string& folder) {
+  if (tokenizers.source->size() > model.source_vocabulary || tokenizers.target->size() > model.vocabulary) {
+    fail_file("[model] '{}': the tokenizers have {} and {} ids, the model {} and {}", folder, tokenizers.source->size(),
+              tokenizers.target->size(), model.source_vocabulary, model.vocabulary);
+  }
 }
 
 bool TranslatedLine::has_number() const { return std::isfinite(score); }

@@ -18,6 +18,9 @@ struct Translator {
 
   static Translator open(const std::string& folder);
 };
+// Every id that they give is one of the model's; else an error that names its folder.
+void check_tokenizers(const text::TokenizerPair& tokenizers, const models::ModelConfig& model,
+                      const std::string& folder);
 // A translator that someone else holds.
 struct TranslatorView {
   const models::EncoderDecoder& model;

@@ -1,5 +1,7 @@
 #include "heed/text/split_dropout.h"
 
+#include <algorithm>
+
 #include "heed/base/error.h"
 
 namespace heed::text {
@@ -65,22 +67,30 @@ bool SplitDropout::spell(std::span<const int32_t> word, std::vector<int32_t>& le
   return true;
 }
 
-std::vector<int32_t> SplitDropout::cut(std::span<const int32_t> ids, Random& random) const {
-  const auto passed_over = [&] { return random.uniform() < probability_; };
+template <class PassedOver>
+std::vector<int32_t> SplitDropout::merged(std::span<const int32_t> ids, PassedOver passed_over) const {
   std::vector<int32_t> all, letters;
   for (size_t begin = 0; begin < ids.size();) {
     size_t end = begin + 1;
     while (end < ids.size() && !begins_word(ids[end - 1], ids[end])) ++end;
     const std::span<const int32_t> word = ids.subspan(begin, end - begin);
     if (spell(word, letters)) {
-      const std::vector<int32_t> merged = merges_.apply(letters, passed_over);
-      all.insert(all.end(), merged.begin(), merged.end());
+      const std::vector<int32_t> pieces = merges_.apply(letters, passed_over);
+      all.insert(all.end(), pieces.begin(), pieces.end());
     } else {
       all.insert(all.end(), word.begin(), word.end());
     }
     begin = end;
   }
   return all;
+}
+
+std::vector<int32_t> SplitDropout::cut(std::span<const int32_t> ids, Random& random) const {
+  return merged(ids, [&] { return random.uniform() < probability_; });
+}
+
+bool SplitDropout::merges_to(std::span<const int32_t> ids) const {
+  return std::ranges::equal(merged(ids, [] { return false; }), ids);
 }
 
 }  // namespace heed::text

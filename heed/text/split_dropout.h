@@ -21,8 +21,12 @@ class SplitDropout {
   SplitDropout(const Tokenizer& tokenizer, double probability);
   // Cuts anew what was encoded before. A word with a character that has no piece of its own stays as it is.
   std::vector<int32_t> cut(std::span<const int32_t> ids, Random& random) const;
+  // Whether these are the ids that it cuts with no merge passed over: those of any other tokenizer it would take apart.
+  bool merges_to(std::span<const int32_t> ids) const;
 
  private:
+  template <class PassedOver>
+  std::vector<int32_t> merged(std::span<const int32_t> ids, PassedOver passed_over) const;
   std::string_view piece_of(int32_t id) const { return pieces_[static_cast<size_t>(id)]; }
   bool begins_word(int32_t before, int32_t id) const;
   bool spell(std::span<const int32_t> word, std::vector<int32_t>& letters) const;

@@ -46,6 +46,15 @@ TEST_F(SplitDropoutTest, WithoutDropoutItIsTheTokenizer) {
     EXPECT_EQ(same.cut(encoded(line), random), encoded(line)) << line;
 }
 
+TEST_F(SplitDropoutTest, KnowsTheIdsOfItsTokenizer) {
+  const SplitDropout half(*tokenizer_, 0.5);
+  const std::vector<int32_t> ids = encoded("another cat caught the mouse");
+  EXPECT_TRUE(half.merges_to(ids));
+  const SplitDropout much(*tokenizer_, 0.9);
+  Random random(1);
+  EXPECT_FALSE(half.merges_to(much.cut(ids, random)));
+}
+
 TEST_F(SplitDropoutTest, OtherPiecesOfTheSameText) {
   const SplitDropout half(*tokenizer_, 0.5);
   for (const std::string line : {"the cat caught another mouse", "고양이가 쥐를 잡았다", "cat😀s caught"}) {

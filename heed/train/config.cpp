@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "heed/base/cpus.h"
 #include "heed/base/error.h"
@@ -199,6 +200,24 @@ void check_task(const TrainConfig& config) {
   task_of(config).check(config);
   if (config.valid.patience > 0 && !validates(config))
     fail("[config] valid.patience is {} and there is no data to validate with: expected 0", config.valid.patience);
+}
+
+void check_from(const TrainConfig& config, const SaidKeys& own) {
+  const std::string& from = config.model.from;
+  if (from.empty()) return;
+  std::error_code ignored;
+  if (std::filesystem::equivalent(from, config.save.out, ignored))
+    fail("[config] model.from and save.out are both '{}': expected another folder to write", config.save.out);
+  for (const auto& [key, said] : own) {
+    if (said) fail("[config] {} is said, and '{}' of model.from has its own", key, from);
+  }
+}
+
+void take_sizes(const std::string& from, const std::vector<SizeOfModel>& sizes) {
+  for (const auto& [key, said, has] : sizes) {
+    fill(*said, has);
+    if (*said != has) fail("[config] model.{} is {}, and '{}' of model.from has {}", key, *said, from, has);
+  }
 }
 
 std::string usual_patience(TrainConfig& config) {

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
-#include <tuple>
 
 #include "heed/base/error.h"
 #include "heed/models/directory.h"
@@ -197,20 +196,16 @@ void check(const TrainConfig& config) {
   }
   const TrainConfig::Model& m = config.model;
   check_lora(m);
-  if (m.from.empty()) return;
-  std::error_code ignored;
-  if (std::filesystem::equivalent(m.from, config.save.out, ignored))
-    fail("[config] model.from and save.out are both '{}': expected another folder to write", config.save.out);
   const TrainConfig unsaid = defaults();
-  const std::pair<const char*, bool> own[] = {
-      {"model.positions", !m.positions.empty()},   {"model.norm", !m.norm.empty()},
-      {"model.norm_place", !m.norm_place.empty()}, {"model.activation", !m.activation.empty()},
-      {"model.bias", m.bias.has_value()},          {"model.tie", m.tie.has_value()},
-      {"model.arch", m.arch != unsaid.model.arch}, {"text.tokenizer", t.tokenizer != unsaid.text.tokenizer},
-      {"text.vocabulary", t.vocabulary != 0}};
-  for (const auto& [key, said] : own) {
-    if (said) fail("[config] {} is said, and '{}' of model.from has its own", key, m.from);
-  }
+  check_from(config, {{"model.positions", !m.positions.empty()},
+                      {"model.norm", !m.norm.empty()},
+                      {"model.norm_place", !m.norm_place.empty()},
+                      {"model.activation", !m.activation.empty()},
+                      {"model.bias", m.bias.has_value()},
+                      {"model.tie", m.tie.has_value()},
+                      {"model.arch", m.arch != unsaid.model.arch},
+                      {"text.tokenizer", t.tokenizer != unsaid.text.tokenizer},
+                      {"text.vocabulary", t.vocabulary != 0}});
 }
 
 // --- What is left to the preset and the architecture ---
@@ -221,15 +216,11 @@ void take_shape(TrainConfig::Model& m) {
   if (c.family != models::Family::kDecoder)
     fail_file("[config] '{}' of model.from is a translator, expected a language model", m.from);
   const nn::StackConfig& s = c.decoder;
-  const std::tuple<const char*, int64_t*, int64_t> shape[] = {{"layers", &m.layers, s.layers},
-                                                              {"d_model", &m.d_model, s.d_model},
-                                                              {"d_ff", &m.d_ff, s.d_ff},
-                                                              {"heads", &m.heads, s.heads},
-                                                              {"kv_heads", &m.kv_heads, s.key_heads()}};
-  for (const auto& [key, value, has] : shape) {
-    fill(*value, has);
-    if (*value != has) fail("[config] model.{} is {}, and '{}' of model.from has {}", key, *value, m.from, has);
-  }
+  take_sizes(m.from, {{"layers", &m.layers, s.layers},
+                      {"d_model", &m.d_model, s.d_model},
+                      {"d_ff", &m.d_ff, s.d_ff},
+                      {"heads", &m.heads, s.heads},
+                      {"kv_heads", &m.kv_heads, s.key_heads()}});
   constexpr int64_t kContext = 512;
   fill(m.context, std::min(s.positions.max_length, kContext));
   if (s.positions.kind == nn::PositionKind::kLearned && m.context > s.positions.max_length) {

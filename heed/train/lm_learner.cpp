@@ -35,18 +35,12 @@ void shrink_residual_weights(const models::Decoder& model) {
   }
 }
 
-void take_weights(const models::Decoder& model, const std::string& from) {
-  const models::Decoder loaded = models::load_decoder(from);
-  for (const nn::Parameter& p : loaded.parameters.list())
-    std::copy_n(p.tensor.data(), p.tensor.numel(), model.parameters[p.name].data());
-}
-
 // The model as a run starts with it. What an adapter is trained beside stays in its file.
 models::Decoder first_model(const TrainConfig& config, const models::ModelConfig& c) {
   const std::string& from = config.model.from;
   if (config.model.adapts()) return models::load_decoder(from, {.as_stored = true, .frozen = true, .config = &c});
   models::Decoder model(c, static_cast<uint64_t>(config.train.seed));
-  from.empty() ? shrink_residual_weights(model) : take_weights(model, from);
+  from.empty() ? shrink_residual_weights(model) : model.parameters.copy_from(models::load_decoder(from).parameters);
   return model;
 }
 

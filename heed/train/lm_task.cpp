@@ -1,8 +1,6 @@
 // The data of a language model: documents, or conversations.
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "heed/base/random.h"
 #include "heed/io/atomic_file.h"
 #include "heed/io/printable.h"
@@ -108,12 +106,8 @@ class LmTask final : public Task {
 
   // Those of the model to go on from, with its chat template, or heed's where it has none.
   static void stage_tokenizer_of(const TrainConfig& config, const Preparation& preparation) {
-    namespace fs = std::filesystem;
     const std::string staging = staging_of(config.save.out), folder = tasks::tokenizer_folder(config.model.from);
-    for (const text::TokenizerFile& file : text::tokenizer_files()) {
-      const fs::path from = fs::path(folder) / file.name;
-      if (fs::exists(from)) fs::copy_file(from, fs::path(staging) / file.name);
-    }
+    stage_tokenizer_files(folder, staging);
     if (is_chat(config) && !text::load_chat_template(staging)) {
       text::NamedFiles files = text::single_tokenizer_files(staging);
       text::add_default_chat_template(files, config.model.from, false);

@@ -9,6 +9,7 @@
 #include "heed/base/error.h"
 #include "heed/io/atomic_file.h"
 #include "heed/models/lora.h"
+#include "heed/text/tokenizer.h"
 #include "heed/train/checkpoint.h"
 #include "heed/train/memory_plan.h"
 #include "heed/train/task.h"
@@ -110,6 +111,13 @@ void store_config(const TrainConfig& config) {
 std::unique_ptr<Task> make_task(const TrainConfig& config) {
   if (config.task == "pixels") return make_pixel_task();
   return config.task == "lm" ? make_lm_task() : make_translator_task();
+}
+
+void stage_tokenizer_files(const std::string& from, const std::string& staging) {
+  for (const text::TokenizerFile& file : text::tokenizer_files()) {
+    const fs::path path = fs::path(from) / file.name;
+    if (fs::exists(path)) fs::copy_file(path, fs::path(staging) / file.name);
+  }
 }
 
 void tell_store(const std::string& left_out, int64_t unknown, int64_t tokens, Observer& observer) {

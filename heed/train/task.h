@@ -44,6 +44,9 @@ Store open_whole(const RunPaths& paths, const char* name) {
   return store;
 }
 
+// Those of the model to go on from, into the staging folder.
+void stage_tokenizer_files(const std::string& from, const std::string& staging);
+
 // What the tokenizer left out, with places, and what it does not know.
 void tell_store(const std::string& left_out, int64_t unknown, int64_t tokens, Observer& observer);
 

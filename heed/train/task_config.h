@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "heed/train/config.h"
@@ -26,6 +27,17 @@ const TaskConfig& pixel_task_config();
 void check_task(const TrainConfig& config);  // as the task of the config does
 // Where no limit was given, and there is something to lose patience with: fills valid.patience; how to say it, or "".
 std::string usual_patience(TrainConfig& config);
+
+// What a config with model.from may not say, since that model has its own: keys, and whether they are said.
+using SaidKeys = std::vector<std::pair<const char*, bool>>;
+void check_from(const TrainConfig& config, const SaidKeys& own);
+// Sizes of that model: where the config says any, it says the same.
+struct SizeOfModel {
+  const char* key;
+  int64_t* said;
+  int64_t has;
+};
+void take_sizes(const std::string& from, const std::vector<SizeOfModel>& sizes);
 
 // Puts what the preset says where nothing is said.
 template <class T>

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "heed/base/error.h"
+#include "heed/models/directory.h"
 #include "heed/train/bleu_tokenizer.h"
 #include "heed/train/task_config.h"
 
@@ -83,6 +84,7 @@ std::vector<ConfigField> text_fields(TrainConfig::Text& t) {
 std::vector<ConfigField> model_fields(TrainConfig::Model& m) {
   return {
       {"model.preset", &m.preset, "auto, tiny, small or base", kTranslatorPresets},
+      {"model.from", &m.from, "MODEL to go on from: its shape, weights and tokenizers"},
       {"model.encoder_layers", &m.encoder_layers, "0: the preset's", {}, 0, 1000},
       {"model.decoder_layers", &m.decoder_layers, "0: the preset's", {}, 0, 1000},
       {"model.d_model", &m.d_model, "features of a token; 0: the preset's", {}, 0, 1 << 20},
@@ -94,7 +96,12 @@ std::vector<ConfigField> model_fields(TrainConfig::Model& m) {
        &m.positions,
        "sinusoidal, learned, rotary, alibi, t5 or none",
        {"", "sinusoidal", "learned", "rotary", "alibi", "t5", "none"}},
-      {"model.dropout", &m.dropout, "on residuals and embeddings; -1: the preset's", {}, -1, 0.999},
+      {"model.dropout",
+       &m.dropout,
+       "on residuals and embeddings; -1: the preset's, or that of model.from",
+       {},
+       -1,
+       0.999},
       {"model.attention_dropout", &m.attention_dropout, "on attention weights; -1: the preset's", {}, -1, 0.999},
       {"model.activation_dropout", &m.activation_dropout, "inside the feed-forward; -1: the preset's", {}, -1, 0.999},
       {"model.share_embeddings", &m.share_embeddings, "source and target share theirs (needs joint)"},
@@ -162,6 +169,17 @@ void check(const TrainConfig& config) {
     fail("[config] both data.tsv and data.src or data.tgt: expected one of them");
   if (d.valid_src.empty() != d.valid_tgt.empty())
     fail("[config] data.valid_src and data.valid_tgt go together: one is missing");
+  const TrainConfig unsaid;
+  const TrainConfig::Text& t = config.text;
+  const TrainConfig::Model& m = config.model;
+  check_from(config, {{"model.positions", !m.positions.empty()},
+                      {"model.norm_place", !m.norm_place.empty()},
+                      {"model.activation", !m.activation.empty()},
+                      {"model.share_embeddings", m.share_embeddings != unsaid.model.share_embeddings},
+                      {"text.tokenizer", t.tokenizer != unsaid.text.tokenizer},
+                      {"text.vocabulary", t.vocabulary != unsaid.text.vocabulary},
+                      {"text.joint", t.joint != unsaid.text.joint},
+                      {"text.normalization", t.normalization != unsaid.text.normalization}});
 }
 
 void check_agreement(const TrainConfig& c) {
@@ -171,32 +189,92 @@ void check_agreement(const TrainConfig& c) {
   }
 }
 
+// A model that there is has its shape and its dropouts; the config may say the same shape.
+void take_shape(TrainConfig::Model& m, int64_t max_length) {
+  const models::ModelConfig c = models::read_config(m.from);
+  if (c.family != models::Family::kEncoderDecoder)
+    fail_file("[config] '{}' of model.from is no translator, expected one", m.from);
+  const nn::StackConfig& s = c.decoder;
+  take_sizes(m.from, {{"encoder_layers", &m.encoder_layers, c.encoder.layers},
+                      {"decoder_layers", &m.decoder_layers, s.layers},
+                      {"d_model", &m.d_model, s.d_model},
+                      {"d_ff", &m.d_ff, s.d_ff},
+                      {"heads", &m.heads, s.heads}});
+  const int64_t positions = std::min(c.encoder.positions.max_length, s.positions.max_length);
+  if (s.positions.kind == nn::PositionKind::kLearned && max_length > positions) {
+    fail("[config] data.max_length is {}, and '{}' of model.from has positions for {}", max_length, m.from, positions);
+  }
+  const std::pair<double*, float> dropouts[] = {{&m.dropout, s.dropout.residual},
+                                                {&m.attention_dropout, s.dropout.attention},
+                                                {&m.activation_dropout, s.dropout.activation}};
+  for (const auto& [said, has] : dropouts) {
+    if (*said < 0) *said = double{has};
+  }
+}
+
+void resolve_model(TrainConfig::Model& m, const Preset& p, int64_t max_length) {
+  if (!m.from.empty()) return take_shape(m, max_length);
+  fill(m.encoder_layers, p.layers), fill(m.decoder_layers, p.layers);
+  fill(m.d_model, p.d_model), fill(m.d_ff, p.d_ff), fill(m.heads, p.heads);
+  fill(m.norm_place, "post"), fill(m.activation, "relu"), fill(m.positions, "sinusoidal");
+  if (m.dropout < 0) m.dropout = p.dropout;
+  if (m.attention_dropout < 0) m.attention_dropout = 0;
+  if (m.activation_dropout < 0) m.activation_dropout = 0;
+}
+
+// The preset that is as wide, whatever its data: a rate suits a width.
+double learning_rate_of(int64_t d_model) {
+  const Preset* widest = &kPresets[0];
+  for (const Preset& p : kPresets) {
+    if (p.d_model <= d_model) widest = &p;
+  }
+  return widest->learning_rate;
+}
+
 std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
+  const bool fresh = c.model.from.empty();
   std::string said;
   if (c.model.preset == "auto") {
     c.model.preset = auto_preset(pairs, machine.cores);
-    said = fmt::format("preset {}: {} sentence pairs, {} cores", c.model.preset, pairs, machine.cores);
+    said = fmt::format("{}preset {}: {} sentence pairs, {} cores", fresh ? "" : "batches of ", c.model.preset, pairs,
+                       machine.cores);
   }
   const Preset& p = preset_named(c.model.preset);
-  fill(c.model.encoder_layers, p.layers), fill(c.model.decoder_layers, p.layers);
-  fill(c.model.d_model, p.d_model), fill(c.model.d_ff, p.d_ff), fill(c.model.heads, p.heads);
-  fill(c.model.norm_place, "post"), fill(c.model.activation, "relu"), fill(c.model.positions, "sinusoidal");
-  if (c.model.dropout < 0) c.model.dropout = p.dropout;
-  if (c.model.attention_dropout < 0) c.model.attention_dropout = 0;
-  if (c.model.activation_dropout < 0) c.model.activation_dropout = 0;
+  resolve_model(c.model, p, c.data.max_length);
   check_agreement(c);
   fill(c.train.batch_tokens, p.batch_tokens);
-  if (c.train.schedule != "paper") fill(c.train.learning_rate, p.learning_rate);  // the paper's follows from d_model
-  if (c.train.warmup < 0) c.train.warmup = p.warmup;
+  // What was learned once should not be shaken off: smaller steps, and a tenth of them.
+  constexpr double kTuning = 0.1;
+  const double rate = fresh ? p.learning_rate : kTuning * learning_rate_of(c.model.d_model);
+  if (c.train.schedule != "paper") fill(c.train.learning_rate, rate);  // the paper's follows from d_model
+  if (c.train.warmup < 0) c.train.warmup = fresh ? p.warmup : p.warmup / 10;
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
     c.train.max_epochs = epochs_worth(pairs * c.text.variants);
+    if (!fresh) c.train.max_epochs /= 10;
     said += fmt::format("{}at most {} epochs{}", said.empty() ? "" : "; ", c.train.max_epochs, usual_patience(c));
   }
   return said;
 }
 
+nn::DropoutConfig dropout(const TrainConfig::Model& m) {
+  const auto residual = static_cast<float>(m.dropout);
+  return {residual, static_cast<float>(m.attention_dropout), static_cast<float>(m.activation_dropout), residual};
+}
+
+// As it is in its folder, but for what the run says of dropout and lengths.
+models::ModelConfig model_gone_on_from(const TrainConfig& config) {
+  models::ModelConfig c = models::read_config(config.model.from);
+  for (nn::StackConfig* s : {&c.encoder, &c.decoder}) {
+    s->dropout = dropout(config.model);
+    s->positions.max_length = std::max(s->positions.max_length, config.data.max_length);
+  }
+  c.trained_length = std::max(c.trained_length, config.data.max_length);
+  return c;
+}
+
 models::ModelConfig model(const TrainConfig& config, int64_t source_vocabulary, int64_t target_vocabulary) {
   const TrainConfig::Model& m = config.model;
+  if (!m.from.empty()) return model_gone_on_from(config);
   models::ModelConfig c;
   nn::StackConfig s;
   s.d_model = m.d_model, s.d_ff = m.d_ff, s.heads = m.heads;
@@ -207,8 +285,7 @@ models::ModelConfig model(const TrainConfig& config, int64_t source_vocabulary, 
   // Sines go on behind what was trained; rows of a table that no sentence reached are noise.
   const int64_t longest = config.data.max_length;
   s.positions.max_length = m.positions == "learned" ? longest : std::max<int64_t>(512, 2 * longest);
-  const auto residual = static_cast<float>(m.dropout);
-  s.dropout = {residual, static_cast<float>(m.attention_dropout), static_cast<float>(m.activation_dropout), residual};
+  s.dropout = dropout(m);
   c.encoder = c.decoder = s;
   c.encoder.layers = m.encoder_layers;
   c.decoder.layers = m.decoder_layers;

@@ -19,15 +19,23 @@ namespace {
 
 models::ModelConfig model_of(const TrainConfig& config, const RunData& data) {
   models::ModelConfig c = model_config(config, data.tokenizers.source->size(), data.tokenizers.target->size());
+  if (!config.model.from.empty()) return c;
   const text::SpecialIds ids = data.tokenizers.target->special();
   c.tokens = {ids.pad, ids.eos, ids.unk, ids.pad};
   return c;
 }
 
+models::EncoderDecoder first_model(const TrainConfig& config, const RunData& data) {
+  models::EncoderDecoder model(model_of(config, data), static_cast<uint64_t>(config.train.seed));
+  const std::string& from = config.model.from;
+  if (!from.empty()) model.parameters.copy_from(models::load_translator(from).parameters);
+  return model;
+}
+
 }  // namespace
 
 TranslatorLearner::TranslatorLearner(const TrainConfig& config, const RunData& data)
-    : config_(config), data_(data), model_(model_of(config, data), static_cast<uint64_t>(config.train.seed)) {}
+    : config_(config), data_(data), model_(first_model(config, data)) {}
 
 int64_t TranslatorLearner::batches(int64_t epoch) {
   if (epoch_of_batches_ != epoch) {

@@ -1,10 +1,10 @@
 // The data of a translator: pairs of sentences.
 #include <fmt/format.h>
 
-#include <filesystem>
-
 #include "heed/io/atomic_file.h"
 #include "heed/io/printable.h"
+#include "heed/models/directory.h"
+#include "heed/tasks/translator.h"
 #include "heed/train/task.h"
 #include "heed/train/translator_learner.h"
 
@@ -91,13 +91,10 @@ class TranslatorTask final : public Task {
   }
 
   void stage(const TrainConfig& config, const Preparation& preparation) override {
-    preparation.observer.on_message(fmt::format("training the {} tokenizer", config.text.tokenizer));
-    const text::TrainedTokenizers trained = text::train_tokenizers(
-        tokenizer_config(config), side_of(config, false, preparation), side_of(config, true, preparation));
-    for (const auto& [name, content] : trained.files)
-      write_file_atomically(staging_of(config.save.out) + "/" + name, content);
-    build_staged_store(config, false, trained.pair, preparation);
-    if (validates(config)) build_staged_store(config, true, trained.pair, preparation);
+    const text::TokenizerPair tokenizers =
+        config.model.from.empty() ? stage_new_tokenizers(config, preparation) : stage_tokenizers_of(config);
+    build_staged_store(config, false, tokenizers, preparation);
+    if (validates(config)) build_staged_store(config, true, tokenizers, preparation);
   }
 
   void open(const TrainConfig& config) override {
@@ -120,6 +117,27 @@ class TranslatorTask final : public Task {
   }
 
  private:
+  static text::TokenizerPair stage_new_tokenizers(const TrainConfig& config, const Preparation& preparation) {
+    preparation.observer.on_message(fmt::format("training the {} tokenizer", config.text.tokenizer));
+    text::TrainedTokenizers trained = text::train_tokenizers(
+        tokenizer_config(config), side_of(config, false, preparation), side_of(config, true, preparation));
+    for (const auto& [name, content] : trained.files)
+      write_file_atomically(staging_of(config.save.out) + "/" + name, content);
+    return std::move(trained.pair);
+  }
+
+  static text::TokenizerPair stage_tokenizers_of(const TrainConfig& config) {
+    const std::string& from = config.model.from;
+    text::TokenizerPair tokenizers = text::load_tokenizers(from);
+    const models::ModelConfig model = models::read_config(from);
+    tasks::check_tokenizers(tokenizers, model, from);
+    if (const int32_t eos = tokenizers.target->special().eos; eos != model.tokens.eos) {
+      fail_file("[train] the tokenizer of '{}' ends a sentence by id {}, its model by {}", from, eos, model.tokens.eos);
+    }
+    stage_tokenizer_files(from, staging_of(config.save.out));
+    return tokenizers;
+  }
+
   RunData data_;
 };
 
