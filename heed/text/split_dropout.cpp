@@ -90,7 +90,7 @@ std::vector<int32_t> SplitDropout::cut(std::span<const int32_t> ids, Random& ran
 }
 
 bool SplitDropout::merges_to(std::span<const int32_t> ids) const {
-  return std::ranges::equal(merged(ids, [] { return false; }), ids);
+  return merges_.size() > 0 && std::ranges::equal(merged(ids, [] { return false; }), ids);
 }
 
 }  // namespace heed::text

@@ -22,6 +22,7 @@ class SplitDropout {
   // Cuts anew what was encoded before. A word with a character that has no piece of its own stays as it is.
   std::vector<int32_t> cut(std::span<const int32_t> ids, Random& random) const;
   // Whether these are the ids that it cuts with no merge passed over: those of any other tokenizer it would take apart.
+  // Never where nothing is merged.
   bool merges_to(std::span<const int32_t> ids) const;
 
  private:
