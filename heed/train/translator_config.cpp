@@ -2,6 +2,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "heed/base/error.h"
 #include "heed/models/directory.h"
@@ -208,7 +209,7 @@ void take_shape(TrainConfig::Model& m, int64_t max_length) {
                                                 {&m.attention_dropout, s.dropout.attention},
                                                 {&m.activation_dropout, s.dropout.activation}};
   for (const auto& [said, has] : dropouts) {
-    if (*said < 0) *said = double{has};
+    if (*said < 0) *said = std::round(double{has} * 1e6) / 1e6;  // as it was written, not as a float has it
   }
 }
 
