@@ -74,6 +74,19 @@ TEST(Doctor, FindsGradientsThatAreMissing) {
   EXPECT_GT(missed, 10);
 }
 
+TEST(Doctor, FindsGradientsThatAreNoNumbers) {
+  const Trained t;
+  for (const float bad : {NAN, INFINITY}) {
+    const nn::Parameter& p = t.model.parameters.list()[2];
+    const std::vector<float> kept = p.tensor.grad().to_vector();
+    p.tensor.grad().data()[1] = bad;
+    const Finding f = t.compare();
+    EXPECT_EQ(f.verdict, Verdict::kBad) << f.detail;
+    EXPECT_NE(f.detail.find(p.name), std::string::npos) << f.detail;
+    std::copy(kept.begin(), kept.end(), p.tensor.grad().data());
+  }
+}
+
 TEST(Doctor, DoesNotBlameALoadOnTheKernels) {
   EXPECT_EQ(judge_products(90, 100).verdict, Verdict::kGood);
   EXPECT_EQ(judge_products(40, 100).verdict, Verdict::kOpen);
