@@ -126,6 +126,16 @@ TEST_F(Program, BenchTrainTakesTheSeedItIsGiven) {
   EXPECT_NE(zero, first_loss("1"));
 }
 
+// What the program that started it took is none of its own.
+TEST_F(Program, BenchTrainCountsItsOwnMemory) {
+  if (!kTimed) GTEST_SKIP() << "instrumented: three whole training steps would take minutes";
+  constexpr size_t kOurs = size_t{1} << 30;
+  const std::vector<char> ours(kOurs, 1);
+  const json j = run_json({"bench", "train", "--preset", "tiny", "--seconds", "0.1"});
+  EXPECT_LT(j["peak_memory_bytes"].get<size_t>(), kOurs);
+  EXPECT_GT(j["peak_memory_bytes"], j["buffers"]["peak_used_bytes"]);
+}
+
 // What bench/README.md says, and its peer does.
 TEST(BenchWorkload, TrainsWithTheOptimizerOfItsPeer) {
   const Workload w = training_workload("chargpt", 1);
