@@ -163,6 +163,19 @@ TEST_F(Program, RefusesBenchmarksThatDoNotFit) {
   expect_refused({"bench", "product", "--m", "1", "--n", "1048576", "--k", "1048576"}, 2, "--k 1048576");
   expect_refused({"bench", "product", "--m", "0"}, 2, "--m '0'");
   expect_refused({"bench", "product", "--k", "many"}, 2, "--k 'many'");
+  expect_refused({"bench", "generate", "--batch", "4096", "--prompt", "900", "--tokens", "100"}, 2,
+                 "[bench generate] --batch 4096 --prompt 900 --tokens 100 would take 281.2 GiB");
+  expect_refused({"bench", "translate", "--batch", "4096", "--source", "4096", "--tokens", "4096", "--beam", "64"}, 2,
+                 "[bench translate] --batch 4096 --source 4096 --tokens 4096 --beam 64 would take 24960.0 GiB");
+}
+
+TEST_F(Program, BenchmarksRefuseFlagsWithoutASay) {
+  expect_refused({"bench", "product", "--n", "7", "--k", "3"}, 2,
+                 "[bench product] --n has no say in the list of shapes");
+  for (const char* kind : {"generate", "translate"}) {
+    expect_refused({"bench", kind, "--preset", kind[0] == 'g' ? "gpt2" : "base", "--model", "m"}, 2,
+                   std::string("[bench ") + kind + "] --preset has no say in --model");
+  }
 }
 
 TEST_F(Program, MemoryThatIsNotThereIsOneLineAndStatusOne) {
