@@ -66,6 +66,9 @@ int64_t memory_in_groups(const std::string& groups, const std::string& root) {
 
 int64_t physical_memory() { return int64_t{::sysconf(_SC_PHYS_PAGES)} * int64_t{::sysconf(_SC_PAGESIZE)}; }
 
+// getrusage() would count what the program was that became this one, such as a test that started it.
+int64_t peak_memory() { return value_in("/proc/self/status", "VmHWM:") * 1024; }
+
 int64_t available_memory() {
   return std::min(machine_memory(), memory_in_groups(own_control_groups(), kControlGroups));
 }

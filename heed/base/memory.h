@@ -6,6 +6,7 @@
 namespace heed {
 
 int64_t physical_memory();
+int64_t peak_memory();  // bytes that this process held in memory at most; 0 where the system does not say
 // Bytes that this process may still take without another being pushed out: of the machine, within what its container
 // grants.
 int64_t available_memory();

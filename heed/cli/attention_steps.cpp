@@ -71,6 +71,12 @@ void check_attention(const std::string& where, const AttentionAsk& ask) {
   if (v.columns % ask.heads != 0) {
     fail("{} {} columns of V by {} heads: expected a multiple of {}", where, v.columns, ask.heads, ask.heads);
   }
+  // The engine divides by the sum of the weights last.
+  const float most = FLT_MAX / static_cast<float>(v.rows);
+  for (const float value : v.values) {
+    if (std::abs(value) > most)
+      fail("{} V has {:g}: expected a number within +-{:.4g} with {} keys", where, value, most, v.rows);
+  }
   if (q.rows * k.rows > kMostWeights / ask.heads) {
     fail("{} {} queries by {} keys with {} heads: expected at most {} weights", where, q.rows, k.rows, ask.heads,
          with_commas(kMostWeights));

@@ -24,11 +24,27 @@ struct Options {
   double seconds = 5;
 };
 
-models::Decoder model_of(const Options& o) {
-  if (!o.model.empty()) return models::load_decoder(o.model, {.as_stored = true});
+models::ModelConfig config_of(const Options& o) {
+  if (!o.model.empty()) return models::read_config(o.model);
   models::ModelConfig config = models::preset(o.preset);
   config.decoder.weights_in_out = true;
-  return models::Decoder(config, 1);
+  return config;
+}
+
+models::Decoder model_of(const Options& o, const models::ModelConfig& config) {
+  return o.model.empty() ? models::Decoder(config, 1) : models::load_decoder(o.model, {.as_stored = true});
+}
+
+// Before a weight is read.
+void check_lengths(const Options& o, const models::ModelConfig& config) {
+  const int64_t context = decode::context_length(config);
+  if (o.prompt + o.tokens > context) {
+    fail("[bench generate] {} + {} tokens: the context of the model is {}", o.prompt, o.tokens, context);
+  }
+  const nn::StackConfig& stack = config.decoder;
+  const int64_t row = stack.layers * 2 * stack.key_heads() * stack.head_size();  // keys and values of a token
+  check_room(fmt::format("[bench generate] --batch {} --prompt {} --tokens {}", o.batch, o.prompt, o.tokens),
+             o.batch * (o.prompt + o.tokens) * row * static_cast<int64_t>(sizeof(float)));
 }
 
 int64_t bytes_of(const Tensor& w) {
@@ -130,12 +146,11 @@ void add_bench_generate(CLI::App& bench, const Common& common) {
   add_whole(app, "--prompt", o->prompt, {1, 1 << 20}, "tokens of each prompt; 256 without it");
   add_whole(app, "--tokens", o->tokens, {2, 1 << 20}, "new tokens of each; 64 without it");
   add_number(app, "--seconds", o->seconds, {0.1, 3600}, "how long to measure; 5 without it");
-  on_run(app, [o, &common] {
-    const models::Decoder model = model_of(*o);
-    const int64_t context = decode::context_length(model.config);
-    if (o->prompt + o->tokens > context) {
-      fail("[bench generate] {} + {} tokens: the context of the model is {}", o->prompt, o->tokens, context);
-    }
+  on_run(app, [app, o, &common] {
+    if (!o->model.empty()) expect_absent(app, {"--preset"}, "--model");
+    const models::ModelConfig config = config_of(*o);
+    check_lengths(*o, config);
+    const models::Decoder model = model_of(*o, config);
     const std::vector<decode::GenerationRequest> requests = requests_of(*o, model.config.vocabulary);
     const std::vector<Bytes> weights = weights_of(model);
     Seconds warm_up, seconds;

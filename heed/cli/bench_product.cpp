@@ -39,9 +39,13 @@ void add_bench_product(CLI::App& bench, const Common& common) {
   add_whole(app, "--k", o->K, {1, 1 << 20}, "what is summed over; 512 without it");
   add_choice(app, "--precision", o->precision, {"f32", "bf16"}, "f32 without it");
   add_number(app, "--seconds", o->seconds, {0.01, 600}, "for each shape; 0.3 without it");
-  on_run(app, [o, &common] {
+  on_run(app, [app, o, &common] {
     std::vector<Case> cases(std::begin(kCases), std::end(kCases));
-    if (o->M) cases = {{"as asked", o->M, o->N, o->K}};
+    if (o->M) {
+      cases = {{"as asked", o->M, o->N, o->K}};
+    } else {
+      expect_absent(app, {"--n", "--k"}, "the list of shapes: expected --m too");
+    }
     for (const Case& c : cases) {
       check_room(fmt::format("[bench product] --m {} --n {} --k {}", c.M, c.N, c.K),
                  (c.M * c.K + c.K * c.N + c.M * c.N) * static_cast<int64_t>(sizeof(float)));

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/base/buffer.h"
+#include "heed/base/memory.h"
 #include "heed/base/threads.h"
 #include "heed/cli/arguments.h"
 #include "heed/cli/bench.h"

@@ -22,13 +22,26 @@ struct Options {
   double seconds = 5;
 };
 
-models::EncoderDecoder model_of(const Options& o) {
-  if (!o.model.empty()) return models::load_translator(o.model, {.for_running = true});
+models::ModelConfig config_of(const Options& o) {
+  if (!o.model.empty()) return models::read_config(o.model);
   models::ModelConfig config = models::preset(o.preset);
   if (config.family != models::Family::kEncoderDecoder)
     fail("[bench translate] preset '{}' is no translator", o.preset);
   config.encoder.weights_in_out = config.decoder.weights_in_out = true;
-  return models::EncoderDecoder(config, 1);
+  return config;
+}
+
+models::EncoderDecoder model_of(const Options& o, const models::ModelConfig& config) {
+  return o.model.empty() ? models::EncoderDecoder(config, 1) : models::load_translator(o.model, {.for_running = true});
+}
+
+// Before a weight is read: keys and values of the source once, and of each hypothesis' tokens.
+void check_lengths(const Options& o, const models::ModelConfig& config) {
+  const nn::StackConfig& stack = config.decoder;
+  const int64_t row = stack.layers * 2 * stack.key_heads() * stack.head_size();
+  check_room(fmt::format("[bench translate] --batch {} --source {} --tokens {} --beam {}", o.batch, o.source, o.tokens,
+                         o.beam),
+             o.batch * (o.source + o.beam * o.tokens) * row * static_cast<int64_t>(sizeof(float)));
 }
 
 std::vector<decode::Request> sentences(const Options& o, int64_t vocabulary) {
@@ -66,8 +79,11 @@ void add_bench_translate(CLI::App& bench, const Common& common) {
   add_whole(app, "--tokens", o->tokens, {1, 4096}, "tokens of each translation; 20 without it");
   add_whole(app, "--beam", o->beam, {1, 64}, "1 without it");
   add_number(app, "--seconds", o->seconds, {0.1, 3600}, "how long to measure; 5 without it");
-  on_run(app, [o, &common] {
-    const models::EncoderDecoder model = model_of(*o);
+  on_run(app, [app, o, &common] {
+    if (!o->model.empty()) expect_absent(app, {"--preset"}, "--model");
+    const models::ModelConfig config = config_of(*o);
+    check_lengths(*o, config);
+    const models::EncoderDecoder model = model_of(*o, config);
     const std::vector<decode::Request> requests = sentences(*o, model.config.source_vocabulary);
     std::vector<double> seconds;
     const double start = now_seconds();

@@ -181,7 +181,7 @@ Finding compare_gradients(const nn::Parameters& parameters, const std::function<
   for (const nn::Parameter& p : parameters.list()) {
     for (int i = 0; i < kDirections; ++i) {
       const double error = slope_error(p, loss, random);
-      if (error > worst) worst = error, where = p.name;
+      if (std::isnan(error) || error > worst) worst = error, where = p.name;  // NaN is the worst, and stays
     }
   }
   return {verdict(worst < 1e-2), fmt::format("{} parameter tensors, largest relative difference {:.1e} ({})",

@@ -74,6 +74,19 @@ TEST(Doctor, FindsGradientsThatAreMissing) {
   EXPECT_GT(missed, 10);
 }
 
+TEST(Doctor, FindsGradientsThatAreNoNumbers) {
+  const Trained t;
+  for (const float bad : {NAN, INFINITY}) {
+    const nn::Parameter& p = t.model.parameters.list()[2];
+    const std::vector<float> kept = p.tensor.grad().to_vector();
+    p.tensor.grad().data()[1] = bad;
+    const Finding f = t.compare();
+    EXPECT_EQ(f.verdict, Verdict::kBad) << f.detail;
+    EXPECT_NE(f.detail.find(p.name), std::string::npos) << f.detail;
+    std::copy(kept.begin(), kept.end(), p.tensor.grad().data());
+  }
+}
+
 TEST(Doctor, DoesNotBlameALoadOnTheKernels) {
   EXPECT_EQ(judge_products(90, 100).verdict, Verdict::kGood);
   EXPECT_EQ(judge_products(40, 100).verdict, Verdict::kOpen);
@@ -111,6 +124,16 @@ TEST_F(Program, BenchTrainTakesTheSeedItIsGiven) {
   const double zero = first_loss("0");
   EXPECT_EQ(zero, first_loss("0"));
   EXPECT_NE(zero, first_loss("1"));
+}
+
+// What the program that started it took is none of its own.
+TEST_F(Program, BenchTrainCountsItsOwnMemory) {
+  if (!kTimed) GTEST_SKIP() << "instrumented: three whole training steps would take minutes";
+  constexpr size_t kOurs = size_t{1} << 30;
+  const std::vector<char> ours(kOurs, 1);
+  const json j = run_json({"bench", "train", "--preset", "tiny", "--seconds", "0.1"});
+  EXPECT_LT(j["peak_memory_bytes"].get<size_t>(), kOurs);
+  EXPECT_GT(j["peak_memory_bytes"], j["buffers"]["peak_used_bytes"]);
 }
 
 // What bench/README.md says, and its peer does.

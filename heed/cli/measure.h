@@ -10,8 +10,6 @@ namespace heed::cli {
 
 double now_seconds();
 double median(std::vector<double> values);
-// Most memory this process has had resident, in bytes.
-int64_t peak_memory();
 // GFLOP/s of the fastest product seen, with the threads in use: the wall that training in that precision is measured against.
 double product_peak(double seconds, bool bf16);
 // GFLOP/s of one product of this shape, best of the runs that fit the time.

@@ -73,7 +73,8 @@ Grid thinned(const Grid& grid, int64_t most) {
 }
 
 std::vector<double> ticks(double low, double high, int count) {
-  if (!(high > low)) return {low};
+  // So near each other, steps between them would be rounded away.
+  if (!(high - low > 1e-12 * std::max(std::abs(low), std::abs(high)))) return {low};
   const double rough = (high - low) / count, power = std::pow(10, std::floor(std::log10(rough)));
   const double in_power = rough / power;
   const double step = power * (in_power < 1.5 ? 1 : in_power < 3.5 ? 2 : in_power < 7.5 ? 5 : 10);

@@ -73,6 +73,11 @@ TEST_F(Program, RefusesWrongMatricesInOneLine) {
   expect_refused({"show", "attention", "--mask", "1 0; 0 1"}, 2, "expected (3, 3)");
   expect_refused({"show", "attention", "--mask", "1 0 2; 0 1 1; 1 1 1"}, 2, "has 2: expected 1 (seen) or 0 (hidden)");
   expect_refused({"show", "attention", "--labels", "a b"}, 2, "--labels has 2 words");
+  expect_refused({"show", "attention", "--labels", std::string(60000, 'W') + " b c"}, 2,
+                 "--labels has a word of 60000 bytes: expected at most 256");
+  // Weights times values are summed before they are divided.
+  expect_refused({"show", "attention", "--q", "0", "--k", "0;0;0", "--v", "3e38;3e38;-3e38"}, 2,
+                 "V has 3e+38: expected a number within +-1.134e+38 with 3 keys");
 }
 
 TEST_F(Program, RefusesWrongNumbersInOneLine) {
@@ -108,6 +113,10 @@ TEST_F(Program, RefusesWrongNumbersInOneLine) {
   expect_refused({"show", "adam", "--gradients", "1 2; 3 4"}, 2, "is (2, 2): expected one row");
   expect_refused({"show", "adam", "--gradients", "1 2", "--steps", "5"}, 2, "--steps beside --gradients");
   expect_refused({"show", "adam", "--lr", "-1"}, 2, "--lr '-1'");
+  for (const char* picture : {"a.svg", "a.png"}) {
+    expect_refused({"show", "adam", "--lr", "1000", "--weight-decay", "1", "--steps", "200", "--out", picture}, 2,
+                   "[show adam] the numbers leave the range of floats at step 8: expected a smaller --lr");
+  }
   expect_refused({"show", "params", "--layers", "100000"}, 2, "--layers");
 }
 
@@ -163,6 +172,19 @@ TEST_F(Program, RefusesBenchmarksThatDoNotFit) {
   expect_refused({"bench", "product", "--m", "1", "--n", "1048576", "--k", "1048576"}, 2, "--k 1048576");
   expect_refused({"bench", "product", "--m", "0"}, 2, "--m '0'");
   expect_refused({"bench", "product", "--k", "many"}, 2, "--k 'many'");
+  expect_refused({"bench", "generate", "--batch", "4096", "--prompt", "900", "--tokens", "100"}, 2,
+                 "[bench generate] --batch 4096 --prompt 900 --tokens 100 would take 281.2 GiB");
+  expect_refused({"bench", "translate", "--batch", "4096", "--source", "4096", "--tokens", "4096", "--beam", "64"}, 2,
+                 "[bench translate] --batch 4096 --source 4096 --tokens 4096 --beam 64 would take 24960.0 GiB");
+}
+
+TEST_F(Program, BenchmarksRefuseFlagsWithoutASay) {
+  expect_refused({"bench", "product", "--n", "7", "--k", "3"}, 2,
+                 "[bench product] --n has no say in the list of shapes");
+  for (const char* kind : {"generate", "translate"}) {
+    expect_refused({"bench", kind, "--preset", kind[0] == 'g' ? "gpt2" : "base", "--model", "m"}, 2,
+                   std::string("[bench ") + kind + "] --preset has no say in --model");
+  }
 }
 
 TEST_F(Program, MemoryThatIsNotThereIsOneLineAndStatusOne) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <sstream>
 
@@ -104,6 +105,8 @@ TEST(Curve, RisesFromBottomLeftToTopRight) {
 TEST(Page, TicksAreRoundNumbers) {
   EXPECT_EQ(ticks(0, 10, 5), (std::vector<double>{0, 2, 4, 6, 8, 10}));
   EXPECT_EQ(ticks(1, 1, 5), std::vector<double>{1});
+  const double low = -999999.9999999999, next = std::nextafter(low, 0.0);  // as near as two numbers get
+  EXPECT_EQ(ticks(low, next, 5), std::vector<double>{low});
   const Grid thin = thinned({4, 6, std::vector<double>(24), {}, {}}, 3);
   EXPECT_EQ(thin.rows, 2);
   EXPECT_EQ(thin.columns, 3);
@@ -179,6 +182,12 @@ TEST(Pixels, LinesAndTextStayInsideThePicture) {
   const RgbImage image = to_pixels(scene, 2);
   EXPECT_EQ(red_at(image, 20, 20), 0);
   EXPECT_EQ(image.pixels.size(), 40u * 40 * 3);
+}
+
+// Before memory is taken for it.
+TEST(Pixels, PicturesBeyondThePngFormatAreRefused) {
+  EXPECT_THROW(to_pixels({40000, 10, {}}, 2), Error);
+  EXPECT_THROW(to_pixels({30000, 30000, {}}, 2), Error);
 }
 
 // The letter l is a plain upright bar: as wide as drawn, dark in the middle, nothing below the base line.

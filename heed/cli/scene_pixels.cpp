@@ -133,10 +133,8 @@ std::vector<std::vector<Point>> contours_of(const Glyph& glyph) {
 
 class Painter {
  public:
-  Painter(const Scene& scene, double scale)
-      : scale_(scale),
-        image_{std::llround(scene.width * scale), std::llround(scene.height * scale), {}},
-        coverage_(image_.width, image_.height) {
+  Painter(int64_t width, int64_t height, double scale)
+      : scale_(scale), image_{width, height, {}}, coverage_(width, height) {
     image_.pixels.assign(static_cast<size_t>(image_.width * image_.height * 3), 255);
   }
 
@@ -226,7 +224,9 @@ double text_width(const std::string& text, double size) {
 }
 
 RgbImage to_pixels(const Scene& scene, double scale) {
-  Painter painter(scene, scale);
+  const int64_t width = std::llround(scene.width * scale), height = std::llround(scene.height * scale);
+  check_png_size(width, height);
+  Painter painter(width, height, scale);
   for (const auto& item : scene.items) {
     std::visit([&](const auto& shape) { painter.draw(shape); }, item);
   }

@@ -65,6 +65,9 @@ class AdamShow : public Show {
                      .eps = eps_,
                      .weight_decay = decay_,
                      .step = step});
+      if (!std::isfinite(w) || !std::isfinite(v)) {
+        fail("{} the numbers leave the range of floats at step {}: expected a smaller --lr", place(app_), step);
+      }
       const auto t = static_cast<double>(step);
       lines_.push_back({step, g, m, v, corrected(m, beta1_, t), corrected(v, beta2_, t), double{w} - before, w});
     }

@@ -16,6 +16,7 @@ namespace {
 constexpr const char *kQ = "1 0 1 0; 0 1 0 1; 1 1 0 0", *kK = "1 1 0 0; 0 0 1 1; 1 0 1 0",
                      *kV = "1 2 3 4; 5 6 7 8; 9 10 11 12";
 constexpr int64_t kMostHeadsShown = 16;
+constexpr size_t kLongestLabel = 256;
 
 std::vector<std::string> words_of(const std::string& text) {
   std::istringstream in(text);
@@ -68,8 +69,10 @@ class AttentionShow : public Show {
     if (heads_.size() > 1) {
       out += section(style, "Concat(heads)", shape_of(merged())) + matrix_text(merged(), style);
     }
-    return out +
-           fmt::format("\nThe engine's own attention, in tiles and f32, differs by at most {:.1e}.\n", difference());
+    const double most = difference();
+    return out + fmt::format("\nThe engine's own attention, in tiles and f32, {}.\n",
+                             std::isfinite(most) ? fmt::format("differs by at most {:.1e}", most)
+                                                 : "is not finite here: numbers so large leave its range");
   }
 
   Json json() const override {
@@ -149,6 +152,8 @@ class AttentionShow : public Show {
   void name_all(const std::string& where) {
     const std::vector<std::string> words = words_of(labels_);
     for (const std::string& word : words) {
+      if (word.size() > kLongestLabel)
+        fail("{} --labels has a word of {} bytes: expected at most {}", where, word.size(), kLongestLabel);
       if (printable(word) != word) fail("{} --labels has {}: expected words in UTF-8", where, in_quotes(word));
     }
     if (!words.empty() && static_cast<int64_t>(words.size()) != ask_.k.rows) {
@@ -194,11 +199,14 @@ class AttentionShow : public Show {
     return all;
   }
 
-  // Between the textbook's output and the engine's.
+  // Between the textbook's output and the engine's; NaN, or infinity, where the engine's is not finite.
   double difference() const {
     const Grid all = merged();
     double most = 0;
-    for (size_t i = 0; i < by_kernel_.size(); ++i) most = std::max(most, std::abs(all.values[i] - by_kernel_[i]));
+    for (size_t i = 0; i < by_kernel_.size(); ++i) {
+      const double off = std::abs(all.values[i] - by_kernel_[i]);
+      if (std::isnan(off) || off > most) most = off;
+    }
     return most;
   }
 

@@ -257,6 +257,17 @@ TEST_F(Program, SoftmaxLossAndAdam) {
   EXPECT_NEAR(two[1]["v_corrected"].get<double>(), 0.0996 / 0.0396, 3e-7);
 }
 
+// Whatever numbers come, and what comes of them.
+TEST_F(Program, ExtremesAreShownAsTheyAre) {
+  EXPECT_EQ(
+      run({"show", "adam", "--weight", "-999999.9999999999", "--lr", "1e-12", "--steps", "3", "--out", "a.svg"}).status,
+      0);
+  // The kernel takes the scale into the queries, whose range that leaves.
+  const std::vector<std::string> beyond = {"show", "attention", "--no-scale", "--q", "3e38", "--k", "1e-30;0"};
+  EXPECT_NE(run(beyond).out.find("in tiles and f32, is not finite here"), std::string::npos) << run(beyond).out;
+  EXPECT_EQ(run_json(beyond)["engine"]["largest_difference"], json());
+}
+
 TEST_F(Program, ParamsCountsTheReferenceShapes) {
   const auto total = [&](const std::vector<std::string>& flags) {
     std::vector<std::string> all = {"show", "params"};

@@ -16,12 +16,7 @@ constexpr int64_t kLongestSideRead = 4096;  // before memory is taken for what a
 constexpr int64_t kChannels = 3;
 
 void check_image(const RgbImage& image) {
-  const bool sides_fit =
-      image.width >= 1 && image.height >= 1 && image.width <= kLongestSide && image.height <= kLongestSide;
-  if (!sides_fit || image.width * image.height > kMostPixels) {
-    fail("[png] picture of {} x {} pixels, expected sides from 1 to {} and at most {} pixels", image.width,
-         image.height, kLongestSide, kMostPixels);
-  }
+  check_png_size(image.width, image.height);
   const auto expected = static_cast<size_t>(image.width * image.height * kChannels);
   if (image.pixels.size() != expected) {
     fail("[png] picture of {} x {} pixels with {} bytes, expected {}", image.width, image.height, image.pixels.size(),
@@ -39,6 +34,14 @@ struct PngReader {
 };
 
 }  // namespace
+
+void check_png_size(int64_t width, int64_t height) {
+  const bool sides_fit = width >= 1 && height >= 1 && width <= kLongestSide && height <= kLongestSide;
+  if (!sides_fit || width * height > kMostPixels) {
+    fail("[png] picture of {} x {} pixels, expected sides from 1 to {} and at most {} pixels", width, height,
+         kLongestSide, kMostPixels);
+  }
+}
 
 std::vector<std::byte> encode_png(const RgbImage& image) {
   check_image(image);

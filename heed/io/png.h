@@ -24,6 +24,9 @@ struct GreyImage {
 // The bytes of a PNG file: 8 bits a channel, the same bytes for the same picture.
 std::vector<std::byte> encode_png(const RgbImage& image);
 
+// An error where a picture would be larger than a file may be: before its pixels are there.
+void check_png_size(int64_t width, int64_t height);
+
 // Atomic (atomic_file.h).
 void write_png(const std::string& path, const RgbImage& image);
 

@@ -5,6 +5,8 @@
 // the other masks NaN and infinity in a value reach the rows of their sequence.
 // Scores, biases and additive masks count as far as +-2.358e38, the largest float over log2(e): what is larger counts as
 // that, so a row of finite scores, also one of masks of -FLT_MAX, has weights that sum to 1. Only -inf masks.
+// Queries times the scale stay within the same bound, and values times the number of keys within the largest float:
+// weights are divided by their sum after the values are added.
 #pragma once
 
 #include <cstdint>

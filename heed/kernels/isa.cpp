@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdlib>
 #include <optional>
+#include <string_view>
 
 #include "heed/base/error.h"
 
@@ -28,8 +29,6 @@ std::optional<Isa> wanted_isa() {
 }
 
 }  // namespace
-
-std::string_view name(Isa isa) { return kNames[static_cast<size_t>(isa)]; }
 
 Isa isa() {
   if (!limit().empty() && !wanted_isa()) {

@@ -2,12 +2,9 @@
 // (avx512, avx2 or baseline). The bits of f32 results do not depend on it from avx2 up.
 #pragma once
 
-#include <string_view>
-
 namespace heed::kernels {
 
 enum class Isa { kBaseline, kAvx2, kAvx512 };
-std::string_view name(Isa isa);
 
 // What is in use. An error where HEED_MAX_ISA is set to something else.
 Isa isa();

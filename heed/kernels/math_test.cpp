@@ -79,7 +79,7 @@ Floats run(Function function, const Floats& x) {
 
 Floats range(float first, float last, int n) {
   Floats x;
-  for (int i = 0; i <= n; ++i) x.push_back(first + (last - first) * static_cast<float>(i) / static_cast<float>(n));
+  for (int i = 0; i <= n; ++i) x.push_back(first + (last - first) * (static_cast<float>(i) / static_cast<float>(n)));
   return x;
 }
 
@@ -89,7 +89,9 @@ double worst(Function function, const Floats& x, double (*exact)(double), double
   double error = 0;
   for (size_t i = 0; i < x.size(); ++i) {
     const double truth = exact(x[i]);
-    if (truth != 0) error = std::max(error, std::abs(y[i] - truth) / std::max(floor, std::abs(truth)));
+    if (truth == 0) continue;
+    const double off = std::abs(y[i] - truth) / std::max(floor, std::abs(truth));
+    if (std::isnan(off) || off > error) error = off;  // NaN is the worst, and stays
   }
   return error;
 }

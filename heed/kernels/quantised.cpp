@@ -53,8 +53,9 @@ float nearest(float x, float per_unit, Range range) {
 }
 
 // Scales near the one that lets the largest weight fill the range; for each choice of q the best scale is known:
-// sum x q / sum q q, which takes (sum x q)^2 / sum q q from the squared error.
+// sum x q / sum q q, which takes (sum x q)^2 / sum q q from the squared error. NaN where a number is not finite.
 float best_scale(const float* x, Range range) {
+  if (!std::all_of(x, x + kGroup, [](float value) { return std::isfinite(value); })) return NAN;
   float largest = 0;
   for (int i = 0; i < kGroup; ++i) largest = std::abs(x[i]) > std::abs(largest) ? x[i] : largest;
   if (std::abs(largest) < kLeastMagnitude) return 0;

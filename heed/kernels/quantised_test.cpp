@@ -204,6 +204,13 @@ TEST(Quantised, WrongSizesAreRefused) {
   EXPECT_THROW(quantise(tiles.data(), NumberType::kF16, w.data(), 16, 32), Error);
   const Floats huge(32, 1e9f);
   EXPECT_THROW(quantise(tiles.data(), NumberType::kInt8, huge.data(), 1, 32), Error);
+  for (const NumberType type : kBoth) {
+    for (const float bad : {NAN, INFINITY, -INFINITY}) {
+      Floats one(32, 1.0f);
+      one[7] = bad;
+      EXPECT_THROW(quantise(tiles.data(), type, one.data(), 1, 32), Error) << name(type) << ", " << bad;
+    }
+  }
 }
 
 TEST(Half, RoundTripsAndRounds) {

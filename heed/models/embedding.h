@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "heed/base/error.h"
 #include "heed/models/batch.h"
 #include "heed/models/config.h"
 #include "heed/nn/context.h"
@@ -28,6 +29,8 @@ struct TokenEmbedding {
   // `side` tells the source's dropout from the target's where they share the table.
   Tensor operator()(const TokenBatch& batch, const nn::PositionEncoding& positions, const nn::Context& context,
                     uint64_t side = 0) const {
+    if (static_cast<int64_t>(batch.ids.size()) != batch.spans.tokens())
+      fail("[embedding] {} ids for spans of {} tokens", batch.ids.size(), batch.spans.tokens());
     EmbeddingArgs args{scale, positions.table(batch.spans.positions_end()), batch.spans.positions()};
     const Tensor x = embedding(table, batch.ids, args);  // (T, C)
     return heed::dropout(x, batch.spans, context.dropout(dropout, place + side));

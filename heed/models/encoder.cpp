@@ -45,6 +45,9 @@ LossResult Encoder::loss(const ImageBatch& batch, const LossArgs& args, const nn
 }
 
 ImageBatch image_batch(std::span<const float> pixels, std::span<const int32_t> labels, const ModelConfig& config) {
+  if (config.image_size <= 0 || config.patch_size <= 0)
+    fail("[images] a model of images of {} in patches of {}: expected both above 0", config.image_size,
+         config.patch_size);
   const int64_t size = config.image_size, patch = config.patch_size, channels = config.channels;
   const int64_t side = size / patch, n = side * side, B = static_cast<int64_t>(labels.size());
   if (static_cast<int64_t>(pixels.size()) != B * size * size * channels) {

@@ -10,13 +10,15 @@ EncoderDecoder::EncoderDecoder(const ModelConfig& model_config, std::optional<ui
     source_embedding = config.share_source ? target_embedding
                                            : TokenEmbedding(scope / "source", config.source_vocabulary, config.encoder,
                                                             config.scale_embedding);
+    source_embedding.dropout = config.encoder.dropout.embedding;
   }
   encoder = nn::EncoderStack(scope / "encoder", config.encoder, true);
   decoder = nn::DecoderStack(scope / "decoder", config.decoder, false);
   if (config.vocabulary > 0) {
-    output = config.tie_embeddings
-                 ? LinearWeight{target_embedding.table, Tensor()}
-                 : nn::Linear(scope / "output", config.decoder.d_model, config.vocabulary, {.bias = false}).map;
+    output = config.tie_embeddings ? LinearWeight{target_embedding.table, Tensor()}
+                                   : nn::Linear(scope / "output", config.decoder.d_model, config.vocabulary,
+                                                {.bias = false, .init_deviation = config.decoder.init_deviation})
+                                         .map;
     if (config.output_bias) output.bias = scope.declare("output_bias", {config.vocabulary}, nn::Init::zeros());
   }
   if (seed) parameters.allocate(*seed);

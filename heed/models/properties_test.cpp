@@ -12,6 +12,7 @@ namespace {
 
 using heed::testing::expect_same_bits;
 using heed::testing::expect_values;
+using heed::testing::message_of;
 using nn::PositionKind;
 
 constexpr int64_t kVocabulary = 40;
@@ -159,6 +160,46 @@ TEST(Properties, DropoutFollowsTheSequenceNotTheBatch) {
   EXPECT_NE(model.hidden(pair, context).to_vector(), hidden.to_vector());
 }
 
+// The table that both share is read with the dropout of whoever reads it.
+TEST(Properties, TheSourceHasTheDropoutOfTheEncoder) {
+  ModelConfig config = small_model(PositionKind::kSinusoidal);
+  config.encoder.dropout.embedding = 0.2f;
+  const EncoderDecoder model(config);
+  const nn::Context context{.training = true, .seed = 5, .step = 9};
+  const PairBatch pair{random_batch({5, 9}, 4), random_batch({7, 3}, 5), {}};
+  EXPECT_NE(model.encode(pair.source, context).to_vector(), model.encode(pair.source, {}).to_vector());
+  const auto embedded = [&](const nn::Context& c) {
+    return model.target_embedding(pair.target, model.decoder.positions, c, 1);
+  };
+  expect_same_bits(embedded(context), embedded({}));
+}
+
+TEST(Properties, AnOutputOfItsOwnStartsWithTheAskedDeviation) {
+  ModelConfig config = small_model(PositionKind::kSinusoidal);
+  config.tie_embeddings = false;
+  config.decoder.init_deviation = 0.001f;
+  const EncoderDecoder model(config);
+  double squares = 0;
+  for (const float w : model.output.weight.to_vector()) squares += double{w} * w;
+  EXPECT_NEAR(std::sqrt(squares / static_cast<double>(model.output.weight.numel())), 0.001, 0.0002);
+}
+
+TEST(Properties, WrongBatchesAreOneLine) {
+  for (const PositionKind kind : {PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned}) {
+    ModelConfig config = small_model(kind);
+    config.family = Family::kDecoder;
+    const Decoder model(config);
+    for (const int64_t tokens : {5, 7}) {
+      EXPECT_EQ(message_of([&] {
+                  model.logits({{1, 2, 3, 4, 5, 6}, Spans::dense(1, tokens)}, {});
+                }),
+                "[embedding] 6 ids for spans of " + std::to_string(tokens) + " tokens");
+    }
+  }
+  EXPECT_EQ(message_of([] { image_batch({}, {}, preset("base")); }),
+            "[images] a model of images of 0 in patches of 0: expected both above 0");
+}
+
 TEST(Properties, WithoutPositionsTheOrderDoesNotMatter) {
   for (const PositionKind kind : {PositionKind::kNone, PositionKind::kRotary}) {
     ModelConfig config = small_model(kind);
@@ -222,6 +263,8 @@ TEST(Properties, ASilencedHeadIsAHeadOfZeros) {
   EXPECT_NE(silenced.hidden(batch, {}).to_vector(), whole.hidden(batch, {}).to_vector());
   silenced.stack.blocks[1].self_attn.gains = {1, 1, 1, 1};
   expect_same_bits(silenced.hidden(batch, {}), whole.hidden(batch, {}));
+  silenced.stack.blocks[1].self_attn.gains = {0, 1};  // of halves of the heads
+  EXPECT_EQ(message_of([&] { silenced.hidden(batch, {}); }), "[attention] 2 gains: expected 4, one a head");
 }
 
 TEST(Properties, TheEmbeddingIsScaledByTheRootOfItsSize) {

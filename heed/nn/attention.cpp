@@ -1,5 +1,6 @@
 #include "heed/nn/attention.h"
 
+#include "heed/base/error.h"
 #include "heed/nn/trace.h"
 
 namespace heed::nn {
@@ -68,7 +69,11 @@ AttentionArgs MultiHeadAttention::arguments(const AttentionSpans& spans, const C
 Tensor MultiHeadAttention::attend(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionArgs& args,
                                   const Context& context) const {
   Tensor merged = attention(q, k, v, args);  // (T, H D), never (T, T')
-  if (!gains.empty()) merged = scale_heads(merged, gains);
+  if (!gains.empty()) {
+    if (static_cast<int64_t>(gains.size()) != heads)
+      fail("[attention] {} gains: expected {}, one a head", gains.size(), heads);
+    merged = scale_heads(merged, gains);
+  }
   const Tensor y = out(merged, args.q_spans, context);  // (T, C)
   if (context.trace) context.trace->attention(path, {q, k, v, merged, y, args});
   return y;

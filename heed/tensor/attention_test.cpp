@@ -236,7 +236,7 @@ TEST(VocabularyLoss, AgreementOfEqualsIsFree) {
 TEST(VocabularyLoss, TiedToTheEmbedding) {
   const std::vector<int32_t> ids{1, 4, 4, 0}, targets{4, 0, 2, -1};
   expect_gradients({random_leaf({5, 6}, 43)}, [&](const Inputs& x) {
-    return vocabulary_loss(embedding(x[0], ids, {2.0f, {}, nullptr}), {x[0], {}}, targets, {0.1f}).loss;
+    return vocabulary_loss(embedding(x[0], ids, {2.0f, {}, {}}), {x[0], {}}, targets, {0.1f}).loss;
   });
 }
 

@@ -42,8 +42,8 @@ Tensor with_class_row(const Tensor& x_in, const Tensor& first, const Tensor& pos
       }
     }
     if (const GradTarget dp = positions.zeroed_grad_target()) {
-      kernels::embedding_backward(dp.data, dy.data(), reinterpret_cast<const int32_t*>(spans.positions()), B * n, C,
-                                  positions.rows(), 1);
+      kernels::embedding_backward(dp.data, dy.data(), reinterpret_cast<const int32_t*>(spans.positions().data()), B * n,
+                                  C, positions.rows(), 1);
     }
   });
   return y;

@@ -93,14 +93,16 @@ Tensor through_activation(const Tensor& dy, const Tensor& pre, Activation act) {
 // The derivative of ReLU can be told from its output; the others need their input kept.
 bool keeps_input(Activation act) { return act != Activation::kNone && act != Activation::kRelu; }
 
-// Maps whose weights, biases and gradients lie one after the other in memory are one map.
+// Maps whose weights, biases and gradients lie one after the other in memory are one map; while only some columns of a
+// gradient are written, the rest of it is not like its neighbours.
 bool follows(const Tensor& a, const Tensor& b) {
   if (!a || !b) return !a && !b;
   const auto &na = *a.node(), &nb = *b.node();
   if (b.data() != a.data() + a.numel() || !(na.values == nb.values)) return false;
   if (!na.requires_grad && !nb.requires_grad) return true;
   return na.requires_grad && nb.requires_grad && na.grad_shared && nb.grad_shared && na.grad == nb.grad &&
-         nb.grad_offset == na.grad_offset + a.numel() && na.grad_written == nb.grad_written;
+         nb.grad_offset == na.grad_offset + a.numel() && na.grad_written == nb.grad_written && na.n_written == 0 &&
+         nb.n_written == 0;
 }
 
 // Bytes from the first output of a stored map to that of the map behind it.

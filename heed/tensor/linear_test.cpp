@@ -201,6 +201,21 @@ TEST(SideBySide, UnevenHistory) {
   });
 }
 
+// A parameter of which someone wrote some columns before, in memory that is not clean.
+TEST(SideBySide, HistoryOfColumns) {
+  const Maps m = Maps::adjacent({3, 2, 4}, 4, false);
+  m.fill(45);
+  std::fill_n(m.gradients.data(), 9 * 4, 7.0f);
+  Inputs in{random_leaf({5, 4}, 46)};
+  for (const Tensor& t : m.all()) in.push_back(t);
+  for (const LinearWeight& part : m.maps) {
+    expect_gradients(in, [&](const Inputs& x) {
+      const Tensor y = linear_side_by_side(x[0], m.maps);
+      return sum(y * y) + sum(columns(part.weight, 0, 2));
+    });
+  }
+}
+
 struct Parts {
   Tensor x, up, up_bias, down, down_bias;
   std::vector<Tensor> all() const { return {x, up, up_bias, down, down_bias}; }

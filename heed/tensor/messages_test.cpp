@@ -74,12 +74,12 @@ TEST(Messages, NormsAndEmbedding) {
   EXPECT_MESSAGE(embedding(zeros({3}), kIds), "[embedding] table has shape (3): expected 2 dimensions");
   EXPECT_MESSAGE(embedding(zeros({3, 2}), kIds), "[embedding] id 5: expected 0 to 2");
   const std::vector<uint32_t> at{0, 9};
-  EXPECT_MESSAGE(embedding(zeros({6, 2}), kIds, {1, zeros({9, 3}), at.data()}),
+  EXPECT_MESSAGE(embedding(zeros({6, 2}), kIds, {1, zeros({9, 3}), at}),
                  "[embedding] positions has shape (9,3): expected 2 in the last dimension");
-  EXPECT_MESSAGE(embedding(zeros({6, 2}), kIds, {1, zeros({9, 2}), at.data()}),
+  EXPECT_MESSAGE(embedding(zeros({6, 2}), kIds, {1, zeros({9, 2}), at}),
                  "[embedding] position 9: the table of positions has 9 rows");
-  EXPECT_MESSAGE(embedding(zeros({6, 2}), kIds, {1, zeros({9, 2}), nullptr}),
-                 "[embedding] a table of positions without the position of each row");
+  EXPECT_MESSAGE(embedding(zeros({6, 2}), kIds, {1, zeros({9, 2}), {}}),
+                 "[embedding] 2 ids with the positions of 0: expected as many");
 }
 
 TEST(Messages, Tokens) {

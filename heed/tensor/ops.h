@@ -90,7 +90,7 @@ Tensor rms_norm(const Tensor& x, const Tensor& gain, float eps);
 struct EmbeddingArgs {
   float scale = 1;
   Tensor positions;  // (P, C), constant or learned
-  const uint32_t* position_of_row = nullptr;
+  std::span<const uint32_t> position_of_row;
 };
 Tensor embedding(const Tensor& table, std::span<const int32_t> ids, const EmbeddingArgs& args = {});
 

@@ -26,8 +26,9 @@ class Spans {
   int64_t positions_end() const { return data_ ? data_->positions_end : 0; }  // after the last position of any row
   const int32_t* offsets() const { return data_ ? data_->offsets.data() : nullptr; }
   const uint32_t* ids() const { return data_ ? data_->ids.data() : nullptr; }
-  const uint32_t* positions() const { return data_ ? data_->position.data() : nullptr; }  // of each row in its sequence
-  kernels::RowIds row_ids() const { return {data_ ? data_->sequence.data() : nullptr, positions()}; }
+  // Of each row in its sequence.
+  std::span<const uint32_t> positions() const { return data_ ? data_->position : std::span<const uint32_t>(); }
+  kernels::RowIds row_ids() const { return {data_ ? data_->sequence.data() : nullptr, positions().data()}; }
 
  private:
   Spans(std::span<const int64_t> lengths, std::span<const int64_t> first_positions, uint32_t first_id);

@@ -24,10 +24,12 @@ Tensor embedding(const Tensor& table_in, std::span<const int32_t> ids, const Emb
   const Tensor positions = args.positions ? contiguous(args.positions) : Tensor();
   if (positions) {
     check_columns("embedding", "positions", positions, C);
-    if (T > 0 && !args.position_of_row) fail("[embedding] a table of positions without the position of each row");
-    for (int64_t t = 0; t < T; ++t) {
-      if (args.position_of_row[t] >= positions.rows()) {
-        fail("[embedding] position {}: the table of positions has {} rows", args.position_of_row[t], positions.rows());
+    if (args.position_of_row.size() != ids.size()) {
+      fail("[embedding] {} ids with the positions of {}: expected as many", T, args.position_of_row.size());
+    }
+    for (const uint32_t position : args.position_of_row) {
+      if (position >= positions.rows()) {
+        fail("[embedding] position {}: the table of positions has {} rows", position, positions.rows());
       }
     }
   }
@@ -35,8 +37,8 @@ Tensor embedding(const Tensor& table_in, std::span<const int32_t> ids, const Emb
   const StoredNumbers* stored = table.stored();
   const kernels::NumberTable rows = stored ? kernels::NumberTable{stored->data, C, stored->ld, stored->type}
                                            : kernels::NumberTable{table.data(), C, C};
-  kernels::embedding(
-      y.data(), {T, C, V, rows, ids.data(), args.scale, positions ? positions.data() : nullptr, args.position_of_row});
+  kernels::embedding(y.data(), {T, C, V, rows, ids.data(), args.scale, positions ? positions.data() : nullptr,
+                                args.position_of_row.data()});
   on_backward(y, {table, positions},
               [table, positions, T, C, V, scale = args.scale, ids, rows = args.position_of_row](const Tensor& dy) {
                 if (const GradTarget d = table.zeroed_grad_target()) {
@@ -44,7 +46,7 @@ Tensor embedding(const Tensor& table_in, std::span<const int32_t> ids, const Emb
                 }
                 if (!positions) return;
                 if (const GradTarget d = positions.zeroed_grad_target()) {
-                  kernels::embedding_backward(d.data, dy.data(), reinterpret_cast<const int32_t*>(rows), T, C,
+                  kernels::embedding_backward(d.data, dy.data(), reinterpret_cast<const int32_t*>(rows.data()), T, C,
                                               positions.rows(), 1);
                 }
               });
@@ -95,8 +97,8 @@ Tensor rotary(const Tensor& x, int64_t heads, const RotaryTable& given, const Sp
   if (spans.positions_end() > table.cos.rows()) {
     fail("[rotary] a sequence of {}: the table has {} positions", spans.positions_end(), table.cos.rows());
   }
-  kernels::Rotary r{T,    heads, D, turned, table.cos.data(), table.sin.data(), spans.positions(), table.interleaved,
-                    false};
+  kernels::Rotary r{
+      T, heads, D, turned, table.cos.data(), table.sin.data(), spans.positions().data(), table.interleaved, false};
   Tensor y = Tensor::empty(x.shape());
   kernels::rotary(y.data(), y.ld(), x.data(), x.ld(), r, false);
   on_backward(y, {x}, [x, r, table, spans](const Tensor& dy) {
