@@ -1,7 +1,5 @@
 #include "heed/kernels/isa.h"
 
-#include <hwy/highway.h>
-
 #include <array>
 #include <cstdlib>
 #include <optional>
@@ -9,6 +7,25 @@
 
 #include "heed/base/error.h"
 
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "heed/kernels/isa.cpp"
+#include <hwy/foreach_target.h>
+// After foreach_target.h: once per target.
+#include <hwy/highway.h>
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels::HWY_NAMESPACE {
+
+// In Highway's numbers a wider target is a lower one.
+Isa own_isa() {
+  if (HWY_TARGET < HWY_AVX2) return Isa::kAvx512;
+  return HWY_TARGET == HWY_AVX2 ? Isa::kAvx2 : Isa::kBaseline;
+}
+
+}  // namespace heed::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
 namespace heed::kernels {
 namespace {
 
@@ -30,14 +47,15 @@ std::optional<Isa> wanted_isa() {
 
 }  // namespace
 
+HWY_EXPORT(own_isa);
+
+// The kernel that runs says it. Highway's SupportedTargets() must not be asked: it leaves the widest target chosen, whatever
+// was disabled.
 Isa isa() {
   if (!limit().empty() && !wanted_isa()) {
     fail("[isa] HEED_MAX_ISA is '{}': expected baseline, avx2 or avx512", limit());
   }
-  // In Highway's numbers a wider target is a lower bit.
-  const int64_t targets = hwy::SupportedTargets() & HWY_TARGETS;
-  if (targets & (HWY_AVX2 - 1)) return Isa::kAvx512;
-  return targets & HWY_AVX2 ? Isa::kAvx2 : Isa::kBaseline;
+  return HWY_DYNAMIC_DISPATCH(own_isa)();
 }
 
 bool limit_isa() {
@@ -48,3 +66,4 @@ bool limit_isa() {
 }
 
 }  // namespace heed::kernels
+#endif

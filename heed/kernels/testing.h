@@ -90,6 +90,7 @@ inline std::vector<int64_t> equal_targets() {
   for (const int64_t target : {HWY_AVX3, HWY_AVX2}) {
     if (hwy::SupportedTargets() & target) targets.push_back(target);
   }
+  hwy::GetChosenTarget().DeInit();  // SupportedTargets() left the widest chosen, whatever HEED_MAX_ISA says
   return targets;
 }
 
