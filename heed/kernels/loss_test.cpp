@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -155,8 +156,10 @@ TEST(VocabularyLoss, AgreementIsTheSameFromBothSides) {
       for (const float z : r.loss) EXPECT_TRUE(std::isfinite(z));
     }
     Floats broken = one;
-    broken[9] = std::numeric_limits<float>::quiet_NaN();
-    for (const float z : run(one, broken, 1).loss) EXPECT_TRUE(std::isnan(z));
+    for (const uint32_t nan : {0x7FC00000u, 0x7FC00001u, 0x7FFFFFFFu, 0xFFFFFFFFu}) {
+      broken[9] = std::bit_cast<float>(nan);
+      for (const float z : run(one, broken, 1).loss) EXPECT_TRUE(std::isnan(z)) << z;
+    }
   });
 }
 

@@ -26,7 +26,7 @@ HWY_INLINE Native polynomial(Native x, const float (&c)[kTerms]) {
   return p;
 }
 
-// Within 1.1 ulp; exactly 0 below the smallest normal number (so also for -inf), inf above the largest.
+// Within 1.1 ulp; exactly 0 below the smallest normal number (so also for -inf), inf above the largest, NaN for NaN.
 HWY_INLINE Native exp(Native x) {
   // The largest float below log(FLT_MAX): the next one is above it, and its bits would run over infinity into NaN.
   constexpr float kLowest = -87.3365447f, kHighest = 88.7228317f;
@@ -43,7 +43,8 @@ HWY_INLINE Native exp(Native x) {
   const TagI32 di;
   const auto power = hn::ShiftLeft<23>(hn::BitCast(di, shifted));
   Native y = hn::BitCast(Tag(), hn::Add(hn::BitCast(di, p), power));
-  y = hn::IfThenElse(hn::Gt(x, constant(kHighest)), constant(std::numeric_limits<float>::infinity()), y);
+  // Infinity beyond, and NaN as it came: its bits would run over into those of a number.
+  y = hn::IfThenElse(hn::Le(x, constant(kHighest)), y, hn::Add(x, constant(std::numeric_limits<float>::infinity())));
   return hn::IfThenZeroElse(hn::Lt(x, constant(kLowest)), y);
 }
 

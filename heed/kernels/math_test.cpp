@@ -1,4 +1,5 @@
 // The vector functions of math-inl.h against double precision, on every target.
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -115,6 +116,19 @@ TEST(Math, TheEndsAreExact) {
     expect_close(run(Function::kLog, {0, 1, kInf, -1, nan}), {-kInf, 0, kInf, nan, nan}, 0);
     expect_close(run(Function::kTanh, {0, kInf, -kInf, 20, -20, nan}), {0, 1, -1, 1, -1, nan}, 0);
     expect_close(run(Function::kErf, {0, kInf, -kInf, 4, -4, 1e30f, nan}), {0, 1, -1, 1, -1, 1, nan}, 0);
+  });
+}
+
+// Also those whose bits, taken for a number, would be one: memory full of 0xFF holds the first.
+TEST(Math, EveryNaNStaysOne) {
+  Floats x;
+  for (const uint32_t bits : {0xFFFFFFFFu, 0x7FFFFFFFu, 0x7FC00001u, 0x7FC000FFu, 0xFFC00180u, 0x7F800001u}) {
+    x.push_back(std::bit_cast<float>(bits));
+  }
+  on_every_target([&] {
+    for (const Function function : {Function::kExp, Function::kLog, Function::kTanh, Function::kErf}) {
+      for (const float y : run(function, x)) EXPECT_TRUE(std::isnan(y)) << static_cast<int>(function) << ": " << y;
+    }
   });
 }
 

@@ -1,5 +1,6 @@
 #include "heed/kernels/softmax.h"
 
+#include <bit>
 #include <limits>
 
 #include "heed/kernels/testing.h"
@@ -79,7 +80,9 @@ TEST(Softmax, MaskedElementsAndRows) {
 
 TEST(Softmax, NaNIsNotHidden) {
   on_every_target([] {
-    for (const float v : forward(softmax, {1, std::nanf(""), 2}, 1, 3)) EXPECT_TRUE(std::isnan(v));
+    for (const float nan : {std::nanf(""), std::bit_cast<float>(0xFFFFFFFFu), std::bit_cast<float>(0x7FC00001u)}) {
+      for (const float v : forward(softmax, {1, nan, 2}, 1, 3)) EXPECT_TRUE(std::isnan(v));
+    }
   });
 }
 
