@@ -1,4 +1,5 @@
 #include <gtest/gtest.h>
+#include <sanitizer/asan_interface.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -180,6 +181,21 @@ TEST(Buffer, HoldsAtLeastWhatWasAskedFor) {
   }
   EXPECT_THROW(pool_take(size_t{1} << 50), Error);
 }
+
+#ifdef __SANITIZE_ADDRESS__
+TEST(BufferDeathTest, TheSanitizerSeesWhatNobodyAskedFor) {
+  const Scratch<float> s(100);
+  EXPECT_EQ(__asan_address_is_poisoned(s.data() + 99), 0);
+  EXPECT_DEATH(s[100] = 1, "use-after-poison");
+  const float* given_back = nullptr;
+  {
+    const Buffer b(1000);
+    b.data()[999] = 2;
+    given_back = b.data() + 999;
+  }
+  EXPECT_DEATH(EXPECT_EQ(*given_back, 2), "use-after-poison");
+}
+#endif
 
 TEST(Buffer, RefusesSizesThatCannotBeCounted) {
   for (const int64_t n :

@@ -1,5 +1,6 @@
 #include "heed/base/buffer.h"
 
+#include <sanitizer/asan_interface.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -78,6 +79,8 @@ struct Shelf {
   }
 };
 
+// Under AddressSanitizer what nobody took is poisoned: free blocks, and of taken ones what was not asked for.
+//
 // Bodies of a parallel_for have a shelf a thread, and what one of them lacks is bought for all: which thread runs which
 // body is left to chance, what a step takes from the system is not. All other code shares the first shelf.
 class Pool {
@@ -99,6 +102,7 @@ class Pool {
     header->round = round_;
     stats_.bytes_used += static_cast<int64_t>(header->bytes);
     stats_.peak_used = std::max(stats_.peak_used, stats_.bytes_used);
+    ASAN_UNPOISON_MEMORY_REGION(header + 1, bytes);
     return header + 1;
   }
 
@@ -106,6 +110,7 @@ class Pool {
     if (!block) return;
     Header* header = static_cast<Header*>(block) - 1;
     std::lock_guard lock(mutex_);
+    ASAN_POISON_MEMORY_REGION(block, header->bytes);
     shelves_[static_cast<size_t>(header->shelf)].put(header);
     stats_.bytes_used -= static_cast<int64_t>(header->bytes);
   }
@@ -170,6 +175,7 @@ class Pool {
     header->shelf = own;
     header->size_class = size_class;
     header->bytes = size;
+    ASAN_POISON_MEMORY_REGION(header + 1, size);
     ++stats_.system_allocations;
     stats_.bytes_held += static_cast<int64_t>(size);
     return header;
@@ -177,6 +183,7 @@ class Pool {
 
   void sell(Header* header) {
     stats_.bytes_held -= static_cast<int64_t>(header->bytes);
+    ASAN_UNPOISON_MEMORY_REGION(header + 1, header->bytes);
     std::free(header);
   }
 
