@@ -152,6 +152,9 @@ TEST(Training, TheSameBitsAtAnyNumberOfThreads) {
   llama.decoder.kv_heads = 2;
   expect_same_at_any_number_of_threads<LanguageModel>(llama);
   expect_same_at_any_number_of_threads<LanguageModel>(one_layer(PositionKind::kT5));
+  ModelConfig images = models::preset("vit");
+  images.encoder.layers = 1;
+  expect_same_at_any_number_of_threads<ImageClassifier>(images);
 }
 
 TEST(Training, TheSameBitsAtAnyNumberOfThreadsInBf16) {
