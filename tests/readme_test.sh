@@ -23,7 +23,7 @@ idx_images() { # how many, of 28 x 28 pixels
 make_files() {
   mkdir build
   ln -s "$program" build/heed
-  for part in train:200 val:20 test:20; do
+  for part in train:200 more:50 val:20 test:20; do
     for side in en de ko; do sentences "${part#*:}" > "${part%:*}.$side"; done
   done
   sentences 5 > in.txt

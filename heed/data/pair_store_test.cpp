@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <set>
 #include <utility>
 
 #include "heed/base/random.h"
@@ -9,20 +10,22 @@
 #include "heed/data/sequence_format.h"
 #include "heed/data/test_tokenizer.h"
 #include "heed/io/test_files.h"
+#include "heed/text/train_tokenizer.h"
 
 namespace heed::data {
 namespace {
 
 class StoreTest : public ::testing::Test {
  protected:
-  StoreReport build(const std::string& source, const std::string& target, const StoreConfig& config = {}) {
+  StoreReport build(const std::string& source, const std::string& target, const StoreConfig& config = {},
+                    const text::TokenizerPair& tokenizers = letter_tokenizers()) {
     put_content(folder_.file("s"), source);
     put_content(folder_.file("t"), target);
     CorpusConfig files;
     files.src = {folder_.file("s")};
     files.tgt = {folder_.file("t")};
     ParallelCorpus corpus(files);
-    return build_store(path(), corpus, letter_tokenizers(), config, [this](double share) { shares_.push_back(share); });
+    return build_store(path(), corpus, tokenizers, config, [this](double share) { shares_.push_back(share); });
   }
   std::string path() const { return folder_.file("store"); }
   // What the damaged bytes are refused with.
@@ -54,15 +57,37 @@ TEST_F(StoreTest, HoldsWhatWasRead) {
 }
 
 TEST_F(StoreTest, VariantsAreOfThePairsThatAreThere) {
+  const std::vector<std::string> lines = {"the cat caught the mouse", "the mouse", "the other cat caught another mouse"};
+  const auto source = [&]() -> text::LineSource {
+    return [&lines, at = size_t{0}](std::string& line) mutable {
+      if (at == lines.size()) return false;
+      line = lines[at++];
+      return true;
+    };
+  };
+  text::TokenizerConfig tokens;
+  tokens.vocabulary = 300;
+  const text::TokenizerPair bpe = text::train_tokenizers(tokens, source(), source()).pair;
   StoreConfig config;
-  config.max_length = 4, config.variants = 3;
-  const StoreReport report = build("a b c\nd e f g\nh ?\n", "x\ny\nz\n", config);
+  config.max_length = 20, config.variants = 3, config.split_dropout = 0.5;
+  const StoreReport report = build("the cat\n" + std::string(40, 'u') + "\nthe mouse\n", "mouse\ny\nother\n", config, bpe);
   EXPECT_EQ(report.too_long.count, 1);
-  EXPECT_EQ(report.unknown, 1);
   const PairStore store = PairStore::open(path());
   ASSERT_EQ(store.size(), 6);
-  for (const int64_t i : {0, 2, 4}) EXPECT_EQ(text_of(store.source(i)), "abc");  // letters: nothing to cut anew
-  for (const int64_t i : {1, 3, 5}) EXPECT_EQ(text_of(store.target(i)), "z");
+  std::set<std::vector<int32_t>> cuts;
+  for (const int64_t i : {0, 2, 4}) {
+    EXPECT_EQ(bpe.source->decode(store.source(i)), "the cat");
+    cuts.insert({store.source(i).begin(), store.source(i).end()});
+  }
+  EXPECT_GT(cuts.size(), 1u);
+  for (const int64_t i : {1, 3, 5}) EXPECT_EQ(bpe.target->decode(store.target(i)), "other");
+}
+
+TEST_F(StoreTest, VariantsNeedATokenizerThatMerges) {
+  StoreConfig config;
+  config.variants = 3;
+  const std::string message = message_of<Error>([&] { build("a b c\n", "x\n", config); });
+  EXPECT_NE(message.find("3 variants of a sentence"), std::string::npos) << message;
 }
 
 TEST_F(StoreTest, AnEmptyCorpusIsAnEmptyStore) {
