@@ -87,6 +87,13 @@ void check_heads(const Tensor& q, const Tensor& k, const AttentionArgs& a) {
   if (a.mask.keep || a.mask.add) check_mask(a);
 }
 
+// What the kernels read without a stride lies one row after the other.
+AttentionArgs checked(const Tensor& q, const Tensor& k, AttentionArgs args) {
+  check_heads(q, k, args);
+  if (args.relative) args.relative = contiguous(args.relative);
+  return args;
+}
+
 kernels::Heads heads_of(const Tensor& x) { return {x.data(), x.ld()}; }
 kernels::HeadsOut heads_of(const GradTarget& d) { return {d.data, d.ld, d.accumulate}; }
 
@@ -96,9 +103,7 @@ kernels::SoftmaxRow* softmax_rows(const Tensor& kept) { return reinterpret_cast<
 }  // namespace
 
 Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const AttentionArgs& given) {
-  check_heads(q, k, given);
-  AttentionArgs args = given;
-  if (args.relative) args.relative = contiguous(args.relative);
+  const AttentionArgs args = checked(q, k, given);
   if (v.rows() != k.rows()) fail("[attention] {} keys, {} values: expected as many", k.rows(), v.rows());
   if (v.cols() % args.kv_heads != 0)
     fail("[attention] {} features by {} heads: not divisible", v.cols(), args.kv_heads);
@@ -123,8 +128,8 @@ Tensor attention(const Tensor& q, const Tensor& k, const Tensor& v, const Attent
   return y;
 }
 
-Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionArgs& args, const WeightsAt& at) {
-  check_heads(q, k, args);
+Tensor attention_weights(const Tensor& q, const Tensor& k, const AttentionArgs& given, const WeightsAt& at) {
+  const AttentionArgs args = checked(q, k, given);
   if (at.sequence < 0 || at.sequence >= args.q_spans.count() || at.head < 0 || at.head >= args.heads || at.first < 0 ||
       at.rows < 0 || at.first + at.rows > args.q_spans.length(at.sequence)) {
     fail("[attention_weights] rows {} to {} of sequence {}, head {}: out of range", at.first, at.first + at.rows,

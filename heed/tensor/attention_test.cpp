@@ -153,6 +153,16 @@ TEST(Attention, LookingAtWeights) {
   }
 }
 
+// Biases that are a column slice of a wider table weigh as they do in the attention itself.
+TEST(Attention, LookingAtWeightsUnderASliceOfBiases) {
+  AttentionArgs args = self_args(ragged({6}), 1, 1);
+  args.relative = columns(random_tensor({5, 3}, 33, 3), 2, 3);
+  args.relative_first = -2;
+  const Tensor q = random_tensor({6, 8}, 34), k = random_tensor({6, 8}, 35), v = random_tensor({6, 8}, 36);
+  const Tensor weights = attention_weights(q, k, args, {.rows = 6});
+  expect_values(matmul(weights, v), attention(q, k, v, args).to_vector(), 1e-5f);
+}
+
 TEST(DenseAttention, ShapesWithAndWithoutHeads) {
   const Tensor q = random_tensor({3, 30, 128}, 30), k = random_tensor({3, 50, 128}, 31),
                v = random_tensor({3, 50, 256}, 32);
