@@ -44,7 +44,7 @@ Tensor recomputed(const Tensor& x, const Tensor& memory, Part part) {
       const detail::Recording on(true);
       again = part(detail::history_ends(x), detail::history_ends(memory));
     }
-    again.backward(dy);
+    if (again.requires_grad()) again.backward(dy);  // a part may leave its inputs aside
   });
   return y;
 }

@@ -48,6 +48,13 @@ TEST(Recompute, APartThatDoesNothing) {
   expect_values(x.grad(), {2, 4});
 }
 
+TEST(Recompute, APartWithoutHistoryHasNoGradient) {
+  Tensor x = Tensor::from({1, 2}, {2}).set_requires_grad();
+  const Tensor y = recomputed(x, Tensor(), [](const Tensor&, const Tensor&) { return Tensor::from({3, 4}, {2}); });
+  sum(y * x).backward();
+  expect_values(x.grad(), {3, 4});
+}
+
 TEST(Recompute, RunsTwiceWithAGradientAndOnceWithout) {
   int runs = 0;
   const auto part = [&runs](const Tensor& h, const Tensor&) { return ++runs, h * h; };
