@@ -78,10 +78,11 @@ Matrix parse_rows(const std::string& where, std::string text) {
   if (text.empty()) fail("{} empty matrix: expected rows of numbers such as \"1 0; 0 1\"", where);
   Matrix matrix;
   for (size_t begin = 0; begin <= text.size();) {
-    size_t end = std::min(text.find_first_of(";\n", begin), text.size());
+    const size_t end = std::min(text.find_first_of(";\n", begin), text.size());
     parse_row(where, std::string_view(text).substr(begin, end - begin), matrix);
-    if (end < text.size() && text[end] == ';' && text[end + 1] == '\n') ++end;
-    begin = end + 1;
+    // The end of a line behind a semicolon ends the same row.
+    const size_t line = std::min(text.find_first_not_of(" \t\r", end + 1), text.size());
+    begin = end < text.size() && text[end] == ';' && text[line] == '\n' ? line + 1 : end + 1;
   }
   return matrix;
 }

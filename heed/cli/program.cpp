@@ -118,14 +118,17 @@ void add_everywhere(CLI::App& app, Common& common) {
   app.add_flag("--json", common.json, "one JSON object a line, numbers with full precision")->disable_flag_override();
 }
 
-// "heed help train" and "heed version" are what people try first.
-std::vector<const char*> with_flags_for_words(int argc, const char* const* argv) {
-  std::vector<const char*> words(argv, argv + argc);
-  const std::string_view first = argc > 1 ? argv[1] : "";
+// "heed help train" and "heed version" are what people try first; -.5 is a number, which CLI11 takes for a flag.
+std::vector<std::string> words_as_meant(int argc, const char* const* argv) {
+  std::vector<std::string> words(argv, argv + argc);
+  const std::string first = argc > 1 ? argv[1] : "";
   if (first == "version" && argc == 2) words[1] = "--version";
   if (first == "help") {
     words.erase(words.begin() + 1);
     words.push_back("--help");
+  }
+  for (std::string& word : words) {
+    if (first == "show" && word.starts_with("-.") && looks_like_a_number(word)) word.insert(1, "0");
   }
   return words;
 }
@@ -138,9 +141,11 @@ std::string help_of(const CLI::App* app) {
   return app->help(parents);
 }
 
-int parse_and_run(CLI::App& app, int argc, const char* const* argv) {
+int parse_and_run(CLI::App& app, const std::vector<std::string>& words) {
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
   try {
-    app.parse(argc, argv);
+    app.parse(static_cast<int>(argv.size()), argv.data());
     return 0;
   } catch (const CLI::CallForHelp&) {
     const CLI::App* asked = deepest_named(&app);
@@ -212,8 +217,7 @@ int run_program(int argc, const char* const* argv) {
     if (app.get_subcommands().empty()) print(overview(app));
   });
   try {
-    const std::vector<const char*> words = with_flags_for_words(argc, argv);
-    const int status = parse_and_run(app, static_cast<int>(words.size()), words.data());
+    const int status = parse_and_run(app, words_as_meant(argc, argv));
     const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
     if (status == 0 && common.verbose) message(common, fmt::format("done in {:.1f} ms", took.count()));
     return status;

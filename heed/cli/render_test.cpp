@@ -263,7 +263,8 @@ TEST(Arguments, CommasSeparateThousands) {
 }
 
 TEST(Arguments, MatricesAsPeopleTypeThem) {
-  for (const char* text : {"1 2;3 4", "1,2\n3,4\n", " 1, 2 ; 3 , 4 ; ", "1 2;\n3 4"}) {
+  for (const char* text :
+       {"1 2;3 4", "1,2\n3,4\n", " 1, 2 ; 3 , 4 ; ", "1 2;\n3 4", "1 2;\r\n3 4;\r\n", "1 2 ; \n3 4\n"}) {
     const Matrix matrix = parse_matrix("[test]", text);
     EXPECT_EQ(matrix.rows, 2);
     EXPECT_EQ(matrix.columns, 2);

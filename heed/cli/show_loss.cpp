@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cfloat>
 #include <cmath>
 
 #include "heed/base/error.h"
@@ -29,7 +30,8 @@ class LossShow : public Show {
     const auto v = static_cast<double>(vocabulary_);
     for (const std::string& text : texts_) {
       const double p = parse_number(where, text);
-      if (!(p > 0 && p <= 1)) fail("{} '{}': expected a probability above 0, up to 1", where, text);
+      // 1 / p has to be a number, too.
+      if (!(p >= DBL_MIN && p <= 1)) fail("{} '{}': expected a probability above 2.3e-308, up to 1", where, text);
       if (smoothing_ > 0 && p == 1)
         fail("{} '{}': with smoothing the others need a share, expected less than 1", where, text);
       // What is left of the probability is shared evenly by the other tokens.

@@ -237,6 +237,7 @@ TEST_F(Program, ShapesHeadsAndMasks) {
 TEST_F(Program, SoftmaxLossAndAdam) {
   expect_near(run_json({"show", "softmax", "2.0", "1.0", "0.1"})["softmax"], {0.659001, 0.242433, 0.098566}, 1e-6);
   expect_near(run_json({"show", "softmax", "-1e30", "1e30"})["softmax"], {0, 1}, 0);
+  expect_near(run_json({"show", "softmax", "-.5", "-0.5"})["softmax"], {0.5, 0.5}, 0);
   const json loss = run_json({"show", "loss"});
   EXPECT_NEAR(loss["cross_entropy"][0].get<double>(), 0.356675, 5e-7);
   EXPECT_NEAR(loss["perplexity"].get<double>(), 1 / 0.7, 1e-12);
