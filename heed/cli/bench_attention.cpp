@@ -70,6 +70,12 @@ nlohmann::json measure(int64_t length, const Options& o) {
           {"extra_bytes", std::max<int64_t>(0, pool_stats().peak_used - before_bytes)}};
 }
 
+void expect_whole_sequences(std::vector<int64_t>& lengths, const Options& o) {
+  const int64_t shortest = lengths.front();
+  std::erase_if(lengths, [&](int64_t length) { return length > o.tokens; });
+  if (lengths.empty()) fail("[bench attention] --tokens {}: expected at least one sequence of {}", o.tokens, shortest);
+}
+
 }  // namespace
 
 void add_bench_attention(CLI::App& bench, const Common& common) {
@@ -77,14 +83,15 @@ void add_bench_attention(CLI::App& bench, const Common& common) {
       add_command(bench, "attention", "attention alone, forward and backward", "heed bench attention --length 512");
   const auto o = std::make_shared<Options>();
   add_whole(app, "--length", o->length, {1, 1 << 17}, "of a sequence; without it, 64, 128, 512, 4096 and 16384");
-  add_whole(app, "--tokens", o->tokens, {1, 1 << 20}, "in all sequences; 4096 without it");
+  add_whole(app, "--tokens", o->tokens, {1, 1 << 20}, "in all sequences; 4096, or one sequence, without it");
   add_whole(app, "--heads", o->heads, {1, 256}, "8 without it");
   add_whole(app, "--head-size", o->head_size, {1, 1024}, "features of a head; 64 without it");
   add_flag(app, "--all", o->all, "a query sees every key, not only those up to it");
   add_number(app, "--seconds", o->seconds, {0.01, 600}, "for each length; 1 without it");
-  on_run(app, [o, &common] {
+  on_run(app, [app, o, &common] {
     std::vector<int64_t> lengths = {64, 128, 512, 4096, 16384};
     if (o->length) lengths = {o->length};
+    if (given(app, "--tokens")) expect_whole_sequences(lengths, *o);
     for (const int64_t length : lengths) {
       check_room(fmt::format("[bench attention] --length {} --tokens {} --heads {} --head-size {}", length, o->tokens,
                              o->heads, o->head_size),

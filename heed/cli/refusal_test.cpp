@@ -163,8 +163,10 @@ TEST_F(Program, AFullDiskLeavesNoPicture) {
 TEST_F(Program, RefusesBenchmarksThatDoNotFit) {
   expect_refused({"bench", "attention", "--tokens", "1048576", "--heads", "256", "--head-size", "1024"}, 2,
                  "[bench attention] --length 64 --tokens 1048576 --heads 256 --head-size 1024 would take 8194.0 GiB");
-  expect_refused({"bench", "attention", "--length", "131072", "--tokens", "1", "--heads", "256", "--head-size", "1024"},
-                 2, "--length 131072");
+  expect_refused({"bench", "attention", "--length", "131072", "--heads", "256", "--head-size", "1024"}, 2,
+                 "--length 131072");
+  expect_refused({"bench", "attention", "--length", "64", "--tokens", "63"}, 2,
+                 "[bench attention] --tokens 63: expected at least one sequence of 64");
   expect_refused({"bench", "attention", "--heads", "0"}, 2, "--heads '0'");
   expect_refused({"bench", "attention", "--length", "131073"}, 2, "--length '131073'");
   expect_refused({"bench", "product", "--m", "1048576", "--n", "1048576"}, 2,
