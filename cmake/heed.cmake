@@ -117,6 +117,9 @@ function(heed_program name floor)
   target_link_libraries(${name} PRIVATE heed_${floor} heed_flags)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR})
   heed_tests(${floor} heed_${floor} ${tests})
+  if(TARGET ${floor}_test)
+    add_dependencies(${floor}_test ${name})  # they run it
+  endif()
 endfunction()
 
 # The lengths of the benchmark's batches as part of the program: it needs no file at run time.
