@@ -32,6 +32,17 @@ constexpr int kMostThreads = 1024;
 int num_threads();
 // 0 means: as many as this process may use.
 void set_num_threads(int n);
+// So many while one lives.
+class ThreadsScope {
+ public:
+  explicit ThreadsScope(int n) { set_num_threads(n); }
+  ~ThreadsScope() { set_num_threads(before_); }
+  ThreadsScope(const ThreadsScope&) = delete;
+  ThreadsScope& operator=(const ThreadsScope&) = delete;
+
+ private:
+  const int before_ = num_threads();
+};
 // Which thread of the running parallel_for this is, in [0, num_threads()); 0 outside of one.
 int thread_index();
 // Whether the caller is a body of a parallel_for that several threads share.

@@ -19,7 +19,6 @@ class Decoder {
   Tensor logits(const TokenBatch& batch, const nn::Context& context) const;  // (T, V)
   LossResult loss(const TokenBatch& batch, std::span<const int32_t> labels, const LossArgs& args,
                   const nn::Context& context) const;
-  LossResult loss(TokenBatch&&, std::span<const int32_t>, const LossArgs&, const nn::Context&) const = delete;
 
   const ModelConfig config;
   nn::Parameters parameters;

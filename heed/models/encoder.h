@@ -18,7 +18,6 @@ class Encoder {
   Tensor hidden(const ImageBatch& batch, const nn::Context& context) const;  // (B (n + 1), C)
   Tensor logits(const ImageBatch& batch, const nn::Context& context) const;  // (B, classes)
   LossResult loss(const ImageBatch& batch, const LossArgs& args, const nn::Context& context) const;
-  LossResult loss(ImageBatch&&, const LossArgs&, const nn::Context&) const = delete;  // backward reads the batch's rows
 
   const ModelConfig config;
   nn::Parameters parameters;

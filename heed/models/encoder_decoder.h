@@ -21,7 +21,6 @@ class EncoderDecoder {
   Tensor hidden(const PairBatch& batch, const nn::Context& context) const;  // (T', C)
   Tensor logits(const PairBatch& batch, const nn::Context& context) const;  // (T', V)
   LossResult loss(const PairBatch& batch, const LossArgs& args, const nn::Context& context) const;
-  LossResult loss(PairBatch&&, const LossArgs&, const nn::Context&) const = delete;  // backward reads the batch's ids
 
   ModelConfig config;  // its shape is fixed; what is only read when it runs (alignment) may be set later
   nn::Parameters parameters;

@@ -1,4 +1,6 @@
 // What must hold of any model, whatever its numbers: causality, batches that do not matter, order, silence.
+#include <array>
+#include <thread>
 #include <utility>
 
 #include "heed/base/threads.h"
@@ -65,13 +67,6 @@ Tensor rows(const Tensor& x, const Spans& spans, int64_t s) {
   return rows(x, spans.offsets()[s], spans.offsets()[s + 1]);
 }
 
-// Bits do not depend on threads (heed/train tests that), but many small steps on several of them are slow.
-struct OneThread {
-  const int before = num_threads();
-  OneThread() { set_num_threads(1); }
-  ~OneThread() { set_num_threads(before); }
-};
-
 class EveryPosition : public ::testing::TestWithParam<PositionKind> {};
 INSTANTIATE_TEST_SUITE_P(Kinds, EveryPosition,
                          ::testing::Values(PositionKind::kNone, PositionKind::kSinusoidal, PositionKind::kLearned,
@@ -95,7 +90,7 @@ TEST_P(EveryPosition, TheFutureIsNotSeen) {
 
 // Long and short together, so that products and attention take other paths than for one sentence alone.
 TEST_P(EveryPosition, ASentenceIsTheSameInAnyBatch) {
-  const OneThread one_thread;
+  const ThreadsScope one_thread(1);  // many small steps
   ModelConfig config = small_model(GetParam());
   const EncoderDecoder translator(config);
   PairBatch pair{random_batch({5, 300, 1, 130}, 2), random_batch({7, 110, 40, 1}, 3), {}};
@@ -114,7 +109,7 @@ TEST_P(EveryPosition, ASentenceIsTheSameInAnyBatch) {
 
 // Activation checkpointing: blocks that are computed twice give the loss and every gradient to the bit.
 TEST_P(EveryPosition, RecomputedBlocksGiveTheSameBits) {
-  const OneThread one_thread;
+  const ThreadsScope one_thread(1);  // many small steps
   ModelConfig config = small_model(GetParam());
   config.encoder.dropout = config.decoder.dropout = {0.2f, 0.2f, 0.2f, 0.2f};
   const PairBatch pair{random_batch({5, 60, 1, 20}, 4), random_batch({7, 33, 40, 1}, 5), random_ids(81, 6)};
@@ -237,17 +232,41 @@ TEST(Properties, AnEmptySourceIsNothingToAttendTo) {
   for (const float x : d.to_vector()) ASSERT_EQ(x, 0);
 }
 
-// Backward reads the batch, so a loss of one that is gone by then does not compile.
-template <class Model, class... Batch>
-concept HasLossOf = requires(const Model& model, Batch&&... batch) {
-  model.loss(std::forward<Batch>(batch)..., LossArgs(), nn::Context());
-};
+// A server reads one model from several threads.
+TEST_P(EveryPosition, OneModelServesTwoThreads) {
+  ModelConfig config = small_model(GetParam());
+  config.family = Family::kDecoder;
+  const Decoder model(config);
+  const TokenBatch batch = random_batch({40, 7}, 1);
+  std::array<std::vector<float>, 2> found;
+  {
+    std::vector<std::jthread> threads;
+    for (std::vector<float>& values : found) {
+      threads.emplace_back([&] {
+        const NoGrad no_grad;
+        for (int i = 0; i < 3; ++i) values = model.logits(batch, {}).to_vector();
+      });
+    }
+  }
+  const std::vector<float> expected = model.logits(batch, {}).to_vector();
+  for (const std::vector<float>& values : found) EXPECT_EQ(values, expected);
+}
 
-TEST(Properties, ALossOfATemporaryBatchIsRefused) {
-  using Labels = const std::vector<int32_t>&;
-  static_assert(HasLossOf<EncoderDecoder, const PairBatch&> && !HasLossOf<EncoderDecoder, PairBatch>);
-  static_assert(HasLossOf<Decoder, const TokenBatch&, Labels> && !HasLossOf<Decoder, TokenBatch, Labels>);
-  static_assert(HasLossOf<Encoder, const ImageBatch&> && !HasLossOf<Encoder, ImageBatch>);
+// A batch may be gone by the time of the backward.
+TEST(Properties, ALossOfATemporaryBatch) {
+  const EncoderDecoder model(small_model(PositionKind::kLearned), 2);
+  const auto batch = [] { return PairBatch{random_batch({5, 9}, 4), random_batch({7, 3}, 5), random_ids(10, 6)}; };
+  const auto gradients = [&](const LossResult& loss) {
+    loss.loss.backward();
+    std::vector<std::vector<float>> all;
+    for (const nn::Parameter& p : model.parameters.list()) {
+      all.push_back(p.tensor.grad().to_vector());
+      Tensor(p.tensor).clear_grad();
+    }
+    return all;
+  };
+  const PairBatch stays = batch();
+  EXPECT_EQ(gradients(model.loss(batch(), {}, {})), gradients(model.loss(stays, {}, {})));
 }
 
 TEST(Properties, ASilencedHeadIsAHeadOfZeros) {

@@ -7,10 +7,12 @@
 // A closure must not hold y itself (that would be a cycle): y.detach() shares the numbers.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <initializer_list>
 #include <memory>
+#include <span>
 #include <utility>
 
 #include "heed/tensor/tensor.h"
@@ -80,6 +82,22 @@ void on_backward(const Tensor& y, std::initializer_list<Tensor> inputs, F&& back
   if (detail::record(y, inputs))
     y.node()->backward = new detail::BackwardOf<std::remove_cvref_t<F>>(std::forward<F>(backward));
 }
+
+// A copy of whole numbers that an op was given and its backward reads again: the caller's own may be gone by then.
+template <class T>
+class Kept {
+ public:
+  explicit Kept(std::span<const T> numbers) : size_(numbers.size()), buffer_(static_cast<int64_t>(numbers.size())) {
+    static_assert(sizeof(T) == sizeof(float));
+    std::copy(numbers.begin(), numbers.end(), data());
+  }
+  T* data() const { return reinterpret_cast<T*>(buffer_.data()); }
+  std::span<const T> all() const { return {data(), size_}; }
+
+ private:
+  size_t size_;
+  Buffer buffer_;
+};
 
 // True where the gradients of both lie in the same memory: an op must not write the two at once.
 bool share_gradient(const Tensor& a, const Tensor& b);

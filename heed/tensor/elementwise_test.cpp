@@ -114,6 +114,11 @@ TEST(Shapes, RowsSelected) {
   expect_gradients({in}, [&](const Inputs& x) { return select_rows(x[0], rows); });
   expect_gradients({in}, [&](const Inputs& x) { return select_rows(columns(x[0], 2, 5), rows); });
   expect_values(select_rows(Tensor::from({1, 2, 3, 4}, {2, 2}), std::vector<int32_t>{1, 1, 0}), {3, 4, 3, 4, 1, 2});
+  std::vector<int32_t> changed{0, 1};  // by the caller, before the backward
+  const Tensor x = random_leaf({2, 2}, 11), y = select_rows(x, changed);
+  changed = {1 << 20, 1 << 20};
+  y.backward(Tensor::from({1, 2, 3, 4}, {2, 2}));
+  expect_values(x.grad(), {1, 2, 3, 4});
 }
 
 TEST(Products, MatmulBroadcastsLeadingDimensions) {

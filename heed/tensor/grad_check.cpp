@@ -18,13 +18,6 @@ Tensor direction(const Shape& shape) {
   return r;
 }
 
-// Thousands of tiny calls: a second thread would only be waited for.
-struct OneThread {
-  const int before = num_threads();
-  OneThread() { set_num_threads(1); }
-  ~OneThread() { set_num_threads(before); }
-};
-
 double project(const Tensor& y, const Tensor& r) {
   const std::vector<float> values = y.to_vector();
   double sum = 0;
@@ -35,7 +28,7 @@ double project(const Tensor& y, const Tensor& r) {
 }  // namespace
 
 std::string grad_check(const Differentiable& f, const std::vector<Tensor>& inputs, const GradCheck& how) {
-  const OneThread one_thread;
+  const ThreadsScope one_thread(1);  // thousands of tiny calls: a second one would only be waited for
   for (Tensor x : inputs) x.set_requires_grad().clear_grad();
   const Tensor y = f(inputs), r = direction(y.shape());
   y.backward(r);

@@ -50,8 +50,7 @@ Tensor mean(const Tensor& x);
 Tensor contiguous(const Tensor& x);                   // x itself where it is
 Tensor reshape(const Tensor& x, const Shape& shape);  // the same numbers
 Tensor transpose(const Tensor& x, int first, int second);
-Tensor select_rows(const Tensor& x,
-                   std::span<const int32_t> rows);  // (T, C) -> (rows, C); rows stay until the backward
+Tensor select_rows(const Tensor& x, std::span<const int32_t> rows);  // (T, C) -> (rows, C)
 
 // Products. matmul: (..., M, K) x (..., K, N) -> (..., M, N), leading dimensions broadcast.
 Tensor matmul(const Tensor& a, const Tensor& b);
@@ -86,7 +85,6 @@ Tensor layer_norm(const Tensor& x, const Tensor& gain, const Tensor& bias, float
 Tensor rms_norm(const Tensor& x, const Tensor& gain, float eps);
 
 // Rows of the table times `scale`, plus, where given, the row of `positions` at each token's position.
-// The ids and positions are read again by the backward: they stay with the batch until then.
 struct EmbeddingArgs {
   float scale = 1;
   Tensor positions;  // (P, C), constant or learned

@@ -77,10 +77,11 @@ Tensor select_rows(const Tensor& x, std::span<const int32_t> rows) {
     if (rows[i] < 0 || rows[i] >= x.rows()) fail("[select_rows] row {} of shape {}", rows[i], x.shape().str());
     std::copy_n(x.data() + rows[i] * x.ld(), C, y.data() + i * C);
   }
-  on_backward(y, {x}, [x, C, rows](const Tensor& dy) {
+  on_backward(y, {x}, [x, C, kept = Kept(rows)](const Tensor& dy) {
     const GradTarget dx = x.zeroed_grad_target();
-    for (size_t i = 0; i < rows.size(); ++i) {
-      for (int64_t c = 0; c < C; ++c) dx.data[rows[i] * dx.ld + c] += dy.data()[i * C + c];
+    const float* from = dy.data();
+    for (const int32_t row : kept.all()) {
+      for (int64_t c = 0; c < C; ++c) dx.data[row * dx.ld + c] += *from++;
     }
   });
   return y;

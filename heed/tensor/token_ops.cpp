@@ -40,7 +40,8 @@ Tensor embedding(const Tensor& table_in, std::span<const int32_t> ids, const Emb
   kernels::embedding(y.data(), {T, C, V, rows, ids.data(), args.scale, positions ? positions.data() : nullptr,
                                 args.position_of_row.data()});
   on_backward(y, {table, positions},
-              [table, positions, T, C, V, scale = args.scale, ids, rows = args.position_of_row](const Tensor& dy) {
+              [table, positions, T, C, V, scale = args.scale, ids = Kept(ids),
+               rows = Kept(args.position_of_row)](const Tensor& dy) {
                 if (const GradTarget d = table.zeroed_grad_target()) {
                   kernels::embedding_backward(d.data, dy.data(), ids.data(), T, C, V, scale);
                 }

@@ -50,6 +50,26 @@ TEST(Embedding, ColumnSlices) {
                 {50, 61, 27, 38});
 }
 
+// The caller's ids and positions may change or go before the backward.
+TEST(Embedding, KeepsWhatItsBackwardReads) {
+  const Tensor table = random_leaf({3, 4}, 1), places = random_leaf({5, 4}, 2), dy = random_tensor({4, 4}, 3);
+  const auto gradients = [&](bool changed) {
+    std::vector<int32_t> ids{2, 0, 2, 1};
+    std::vector<uint32_t> at{0, 1, 0, 2};
+    const Tensor y = embedding(table, ids, {2.5f, places, at});
+    if (changed) {
+      std::fill(ids.begin(), ids.end(), 1 << 20);
+      std::fill(at.begin(), at.end(), 1u << 20);
+    }
+    y.backward(dy);
+    std::vector<float> all = table.grad().to_vector();
+    for (const float g : places.grad().to_vector()) all.push_back(g);
+    for (Tensor x : {table, places}) x.clear_grad();
+    return all;
+  };
+  EXPECT_EQ(gradients(true), gradients(false));
+}
+
 TEST(Dropout, GradientsFollowTheMask) {
   const Spans spans = ragged({2, 4});
   const Inputs in{random_leaf({6, 5}, 4), random_leaf({6, 5}, 5)};

@@ -46,8 +46,7 @@ std::vector<float> losses(Precision precision, uint64_t seed) {
   Optimizer optimizer(model.parameters, {.clip_norm = 1});
   std::vector<float> all;
   for (int step = 0; step < kSteps; ++step) {
-    const models::PairBatch batch = batch_of_step(step);  // stays until the backward has read it
-    const LossResult r = model.loss(batch, {.smoothing = 0.1f}, {});
+    const LossResult r = model.loss(batch_of_step(step), {.smoothing = 0.1f}, {});
     r.loss.backward();
     optimizer.step(2e-3);
     all.push_back(r.loss.item());
@@ -56,12 +55,10 @@ std::vector<float> losses(Precision precision, uint64_t seed) {
 }
 
 TEST(Precision, Bf16StaysWithinTheSpreadOfSeeds) {
-  const int threads = num_threads();
-  set_num_threads(1);  // small steps
+  const ThreadsScope one_thread(1);  // small steps
   std::vector<std::vector<float>> f32;
   for (const uint64_t seed : {1, 2, 3, 4}) f32.push_back(losses(Precision::kF32, seed));
   const std::vector<float> bf16 = losses(Precision::kBf16, 1);
-  set_num_threads(threads);
   EXPECT_NE(bf16, f32[0]);  // it is another precision
   EXPECT_LT(bf16.back(), bf16.front());
   for (size_t step = 0; step < bf16.size(); ++step) {

@@ -23,12 +23,6 @@ using nn::PositionKind;
 
 constexpr int64_t kVocabulary = 150;
 
-struct Threads {
-  const int before = num_threads();
-  explicit Threads(int n) { set_num_threads(n); }
-  ~Threads() { set_num_threads(before); }
-};
-
 std::vector<int32_t> random_ids(int64_t n, uint64_t seed) {
   Random random(seed);
   std::vector<int32_t> ids;
@@ -121,7 +115,7 @@ void expect_same_at_any_number_of_threads(const ModelConfig& config) {
   std::vector<Tensor> first;
   for (const int threads : {1, 2, 3}) {
     SCOPED_TRACE(threads);
-    const Threads scope(threads);
+    const ThreadsScope scope(threads);
     const Job job(config);
     std::vector<Tensor> found;
     const LossResult r = job.loss(training(3));
@@ -171,7 +165,7 @@ template <class Job>
 void expect_no_allocation(const Job& job) {
   for (const int threads : {1, 2}) {
     SCOPED_TRACE(threads);
-    const Threads scope(threads);
+    const ThreadsScope scope(threads);
     release_unused();
     Optimizer optimizer(job.model.parameters, {.clip_norm = 1});
     train_step(job, optimizer, 1);
@@ -228,7 +222,7 @@ TEST(Training, AStepTakesNothingFromTheSystem) {
 TEST(Training, NothingForShapesSeenBeforeEither) {
   for (const int threads : {1, 2}) {
     SCOPED_TRACE(threads);
-    const Threads scope(threads);
+    const ThreadsScope scope(threads);
     Translator job(small_model(PositionKind::kSinusoidal, 0.1f));
     release_unused();
     models::PairBatch other = pair_batch(4, {8, 30, 21}, {12, 25, 19});
@@ -244,7 +238,7 @@ TEST(Training, NothingForShapesSeenBeforeEither) {
 }
 
 TEST(Training, WithoutAnyOneOfItsParts) {
-  const Threads one(1);
+  const ThreadsScope one(1);
   const std::vector<std::pair<const char*, void (*)(nn::StackConfig&)>> removals{
       {"nothing", [](nn::StackConfig&) {}},
       {"feed-forward", [](nn::StackConfig& s) { s.with_feed_forward = false; }},
@@ -267,7 +261,7 @@ TEST(Training, WithoutAnyOneOfItsParts) {
 }
 
 TEST(Training, ImagesWithAndWithoutPositions) {
-  const Threads one(1);
+  const ThreadsScope one(1);
   for (const PositionKind kind : {PositionKind::kLearned, PositionKind::kNone, PositionKind::kSinusoidal}) {
     ModelConfig config = models::preset("vit");
     config.encoder.layers = 1;
