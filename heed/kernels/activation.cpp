@@ -44,7 +44,7 @@ HWY_INLINE void over(int64_t n, Step step) {
 void activate_backward_all(float* dx, const float* x, const float* dy, int64_t n, Activation act, bool accumulate) {
   with_activation(act, [=](auto a) HWY_ATTR {
     over(n, [=](int64_t i, auto lanes) HWY_ATTR {
-      const F16 d = load(dy + i, lanes) * a.both(load(x + i, lanes)).slope;
+      const Floats16 d = load(dy + i, lanes) * a.both(load(x + i, lanes)).slope;
       store(accumulate ? load(dx + i, lanes) + d : d, dx + i, lanes);
     });
   });
@@ -89,8 +89,8 @@ void gate_backward_all(const GateBackward& b) {
   with_activation(b.act, [&](auto a) HWY_ATTR {
     over(b.n, [&](int64_t i, auto lanes) HWY_ATTR {
       const Both g = a.both(load(b.gate_in + i, lanes));
-      const F16 dy = load(b.dy + i, lanes), up = load(b.up + i, lanes);
-      const F16 dgate = dy * up * g.slope, dup = dy * g.value;
+      const Floats16 dy = load(b.dy + i, lanes), up = load(b.up + i, lanes);
+      const Floats16 dgate = dy * up * g.slope, dup = dy * g.value;
       store(b.accumulate_gate ? load(b.dgate + i, lanes) + dgate : dgate, b.dgate + i, lanes);
       store(b.accumulate_up ? load(b.dup + i, lanes) + dup : dup, b.dup + i, lanes);
     });

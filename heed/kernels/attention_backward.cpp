@@ -171,19 +171,19 @@ void backward_tile(const Task& task, const Head& h, const Block& b, const Tile& 
 }
 
 // Sixteen rows of dout . out at a time: sums of sixteen lanes, turned, added in order.
-F16 row_products(const Rows& x, const Rows& y, int64_t first) {
+Floats16 row_products(const Rows& x, const Rows& y, int64_t first) {
   alignas(64) float lanes[kWidth * kWidth], turned[kWidth * kWidth];
   const int64_t rows = std::min<int64_t>(kWidth, x.rows - first);
   for (int64_t r = 0; r < rows; ++r) {
     const float *a = x.data + (first + r) * x.ld, *b = y.data + (first + r) * y.ld;
-    F16 sum = zero();
+    Floats16 sum = zero();
     int64_t c = 0;
     for (; c + kWidth <= x.columns; c += kWidth) sum = fma(load(a + c), load(b + c), sum);
     if (c < x.columns) sum = fma(load_n(a + c, x.columns - c), load_n(b + c, x.columns - c), sum);
     store(sum, lanes + r * kWidth);
   }
   transpose({lanes, kWidth, rows, kWidth}, turned, kWidth, 1.0f);
-  F16 total = load(turned);
+  Floats16 total = load(turned);
   for (int64_t i = 1; i < kWidth; ++i) total = total + load(turned + i * kWidth);
   return total;
 }

@@ -15,7 +15,7 @@ namespace heed::kernels::HWY_NAMESPACE {
 // Of each query of a block: its largest score, and dout . out. dout and what comes of it is divided by the query's sum of
 // 2^(score - largest) beforehand, and 2^(score - largest) stands for its weight.
 struct Known {
-  F16 largest[kBlockVectors], inverse[kBlockVectors], delta[kBlockVectors];
+  Floats16 largest[kBlockVectors], inverse[kBlockVectors], delta[kBlockVectors];
   Range range = Range::kAny;
 };
 
@@ -37,8 +37,8 @@ struct RowsPair {
 
 // Scores become weights (dropped ones zero) and gradients of weights those of scores, as far as the step goes.
 template <Step kStep, int kVectors, bool kDropout>
-HWY_INLINE void step_of_rows(const RowsPair& x, const F16* largests, F16* deltas) {
-  F16 largest[kVectors], delta[kVectors];
+HWY_INLINE void step_of_rows(const RowsPair& x, const Floats16* largests, Floats16* deltas) {
+  Floats16 largest[kVectors], delta[kVectors];
   for (int v = 0; v < kVectors; ++v) {
     largest[v] = largests[v];
     delta[v] = deltas[v];
@@ -46,7 +46,7 @@ HWY_INLINE void step_of_rows(const RowsPair& x, const F16* largests, F16* deltas
   for (int64_t r = 0; r < x.rows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
       const int64_t at = r * x.stride + v * kWidth;
-      F16 w = load(x.weights + at), dw = load(x.dscores + at);
+      Floats16 w = load(x.weights + at), dw = load(x.dscores + at);
       if (kStep != Step::kFinish) w = exp2_nonpositive(w - largest[v]);
       if (kDropout) dw = only_kept(dw, x.keep[r * kBlockVectors + v]);
       if (kStep == Step::kWeights) {
@@ -68,7 +68,7 @@ HWY_INLINE void step_of_segment(const Block& b, const Segment& g, const TilePair
   for (int64_t v = g.vector; v < b.vectors;) {
     const int64_t at = g.begin * b.stride() + v * kWidth;
     const RowsPair rows{tiles.weights + at, tiles.dscores + at, b.stride(), g.end - g.begin, &kept.keep[g.begin][v]};
-    F16 *largest = known.largest + v, *delta = known.delta + v;
+    Floats16 *largest = known.largest + v, *delta = known.delta + v;
     v += each_width(b.vectors - v,
                     [&](auto width) HWY_ATTR { step_of_rows<kStep, width(), kDropout>(rows, largest, delta); });
   }

@@ -61,7 +61,7 @@ void weigh_tile(const View& v, const Tile& t, const Running& run) {
       for (int64_t i = g.vector; i < v.b.vectors; ++i) {
         float* s = v.tile + r * v.b.stride() + i * kWidth;
         // A sum is 1 at least, or 0 with weights of 0.
-        F16 w = exp2_nonpositive(load(s) - run.largest[i]) / max(set(1.0f), run.sum[i]);
+        Floats16 w = exp2_nonpositive(load(s) - run.largest[i]) / max(set(1.0f), run.sum[i]);
         if (drop) w = only_kept(w * set(stay), kept.keep[r][i]);
         store(w, s);
       }

@@ -78,7 +78,7 @@ inline float score_one(const Head& h, int64_t query, const Tile& t, const TileRo
   for (int64_t r = 0; h.line && r < t.keys; ++r) scores[r] += h.line[query - (t.first + r) + h.nk - 1];
   const int64_t padded = round_up(t.keys, kWidth);
   std::fill(scores + t.keys, scores + padded, scores[t.keys - 1]);
-  F16 largest = load(scores);
+  Floats16 largest = load(scores);
   for (int64_t r = kWidth; r < padded; r += kWidth) largest = max(largest, load(scores + r));
   return max_of(largest);
 }
@@ -87,10 +87,10 @@ inline float score_one(const Head& h, int64_t query, const Tile& t, const TileRo
 template <int kVectors, class Lanes>
 HWY_INLINE void sum_values(const float* weights, const TileRows& values, int64_t keys, int64_t column, float* out,
                            Lanes lanes) {
-  F16 sum[kVectors];
+  Floats16 sum[kVectors];
   for (int v = 0; v < kVectors; ++v) sum[v] = load(out + column + v * kWidth);
   for (int64_t r = 0; r < keys; ++r) {
-    const F16 w = set(weights[r]);
+    const Floats16 w = set(weights[r]);
     for (int v = 0; v < kVectors; ++v) sum[v] = fma(w, load(values.row[r] + column + v * kWidth, lanes), sum[v]);
   }
   for (int v = 0; v < kVectors; ++v) store(sum[v], out + column + v * kWidth);
@@ -129,12 +129,12 @@ inline bool attend_one(const Head& h, const AttentionForward& f, int64_t query, 
     float sum = 0;
     for (int64_t r = 0; r < t.keys; ++r) sum += scores[r];
     if (std::isnan(sum)) return false;
-    const F16 correction = exp2_nonpositive(set(before) - set(largest));
+    const Floats16 correction = exp2_nonpositive(set(before) - set(largest));
     total = max_of(fma(set(total), correction, set(sum)));
     for (int64_t c = 0; first > 0 && c < a.Dv; c += kWidth) store(load(out + c) * correction, out + c);
     take_values(scores, values, t.keys, a.Dv, out);
   }
-  const F16 factor = set(1.0f) / set(total);
+  const Floats16 factor = set(1.0f) / set(total);
   float* to = f.out + (h.q_row + query) * f.out_ld + h.head * a.Dv;
   by_sixteen(a.Dv, [=](int64_t c, auto lanes) HWY_ATTR { store(load(out + c) * factor, to + c, lanes); });
   return true;

@@ -92,8 +92,8 @@ HWY_INLINE int64_t relative_entry(const Attention& a, int64_t distance) {
 HWY_INLINE float in_units(float x, float unit) {
   return std::isfinite(x) ? std::clamp(x * unit, -kLargest, kLargest) : x;
 }
-HWY_INLINE F16 in_units(F16 x, F16 unit) {
-  const F16 y = max(set(-kLargest), min(set(kLargest), x * unit));
+HWY_INLINE Floats16 in_units(Floats16 x, Floats16 unit) {
+  const Floats16 y = max(set(-kLargest), min(set(kLargest), x * unit));
   return min(y, x + set(kLargest));  // -inf stays
 }
 
@@ -163,7 +163,7 @@ inline void clear_diagonal(const Head& h, const Block& b, const Tile& t, const S
 }
 
 // A score with what a bias or mask adds. At most the largest float before it, so that +inf and -inf never meet; NaN stays.
-HWY_INLINE F16 biased(F16 score, F16 bias) {
+HWY_INLINE Floats16 biased(Floats16 score, Floats16 bias) {
   const auto most = hn::Set(Tag(), kLargest);
   return each(score, [=](Native s) HWY_ATTR { return hn::IfThenElse(hn::Gt(s, most), most, s); }) + bias;
 }
@@ -307,7 +307,7 @@ inline void draw_kept(const Head& h, const Block& b, const Tile& t, Kept& kept) 
   }
 }
 
-HWY_INLINE F16 only_kept(F16 x, uint32_t bits) {
+HWY_INLINE Floats16 only_kept(Floats16 x, uint32_t bits) {
   for (int i = 0; i < kParts; ++i) {
     const uint32_t part = bits >> (i * kNative);
     const uint8_t bytes[8] = {static_cast<uint8_t>(part), static_cast<uint8_t>(part >> 8)};

@@ -15,7 +15,7 @@ namespace heed::kernels::HWY_NAMESPACE {
 // The running softmax of a block: of each query the largest score so far, and before its last tile, and the sum of
 // 2^(score - largest).
 struct Running {
-  F16 largest[kBlockVectors], before[kBlockVectors], sum[kBlockVectors];
+  Floats16 largest[kBlockVectors], before[kBlockVectors], sum[kBlockVectors];
 };
 
 HWY_INLINE Running nothing_yet() {
@@ -28,8 +28,8 @@ HWY_INLINE Running nothing_yet() {
 }
 
 template <int kVectors>
-HWY_INLINE void largest_of_rows(const float* scores, int64_t stride, int64_t rows, F16* largest) {
-  F16 m[kVectors];
+HWY_INLINE void largest_of_rows(const float* scores, int64_t stride, int64_t rows, Floats16* largest) {
+  Floats16 m[kVectors];
   for (int v = 0; v < kVectors; ++v) m[v] = largest[v];
   for (int64_t r = 0; r < rows; ++r) {
     for (int v = 0; v < kVectors; ++v) m[v] = max(m[v], load(scores + r * stride + v * kWidth));
@@ -39,9 +39,9 @@ HWY_INLINE void largest_of_rows(const float* scores, int64_t stride, int64_t row
 
 // Scores become weights (dropped ones zero), and sum gets them all.
 template <int kVectors, bool kDropout>
-HWY_INLINE void weights_of_rows(float* scores, int64_t stride, int64_t rows, const uint16_t* keep, const F16* largest,
-                                F16* sum) {
-  F16 m[kVectors], total[kVectors];
+HWY_INLINE void weights_of_rows(float* scores, int64_t stride, int64_t rows, const uint16_t* keep,
+                                const Floats16* largest, Floats16* sum) {
+  Floats16 m[kVectors], total[kVectors];
   for (int v = 0; v < kVectors; ++v) {
     m[v] = largest[v];
     total[v] = sum[v];
@@ -49,7 +49,7 @@ HWY_INLINE void weights_of_rows(float* scores, int64_t stride, int64_t rows, con
   for (int64_t r = 0; r < rows; ++r) {
     for (int v = 0; v < kVectors; ++v) {
       float* s = scores + r * stride + v * kWidth;
-      const F16 w = exp2_nonpositive(load(s) - m[v]);
+      const Floats16 w = exp2_nonpositive(load(s) - m[v]);
       total[v] = total[v] + w;
       store(kDropout ? only_kept(w, keep[r * kBlockVectors + v]) : w, s);
     }
@@ -68,7 +68,7 @@ HWY_INLINE void largest_of_segment(const Block& b, const Segment& g, const float
 
 template <bool kDropout>
 HWY_INLINE void weights_of_segment(const Block& b, const Segment& g, float* tile, const Kept& kept, const Running& run,
-                                   F16* sum) {
+                                   Floats16* sum) {
   const int64_t rows = g.end - g.begin;
   for (int64_t v = g.vector; v < b.vectors;) {
     float* scores = tile + g.begin * b.stride() + v * kWidth;
@@ -92,7 +92,7 @@ inline void score_and_compare(const Head& h, const Block& b, const Tile& t, cons
   for (int64_t v = 0; v < b.vectors; ++v) run.before[v] = run.largest[v];
   score_tile(h, b, t, of, scores, Range::kAny);
   compare_tile(h, b, t, scores, run);
-  F16 furthest = zero();
+  Floats16 furthest = zero();
   for (int64_t v = 0; v < b.vectors; ++v) furthest = max(max(run.largest[v], zero() - run.largest[v]), furthest);
   if (max_of(furthest) < kLargest) return;
   score_tile(h, b, t, of, scores, Range::kFinite);
@@ -105,7 +105,7 @@ inline bool take_tile(const Head& h, const Block& b, const Tile& t, float* tile,
                       bool drop) {
   Kept kept;
   if (drop) draw_kept(h, b, t, kept);
-  F16 sum[kBlockVectors];
+  Floats16 sum[kBlockVectors];
   for (int64_t v = 0; v < b.vectors; ++v) sum[v] = zero();
   for (Segment g = segment_at(h, b, t, 0); g.begin < t.keys; g = segment_at(h, b, t, g.end)) {
     drop ? weights_of_segment<true>(b, g, tile, kept, run, sum) : weights_of_segment<false>(b, g, tile, kept, run, sum);
@@ -113,7 +113,7 @@ inline bool take_tile(const Head& h, const Block& b, const Tile& t, float* tile,
   }
   bool corrected = false;
   for (int64_t v = 0; v < b.vectors; ++v) {
-    const F16 factor = exp2_nonpositive(run.before[v] - run.largest[v]);
+    const Floats16 factor = exp2_nonpositive(run.before[v] - run.largest[v]);
     run.sum[v] = fma(run.sum[v], factor, sum[v]);
     store(factor, correction + v * kWidth);
     for (int64_t i = 0; i < kWidth; ++i) corrected |= correction[v * kWidth + i] != 1.0f;

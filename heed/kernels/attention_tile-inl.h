@@ -75,12 +75,12 @@ void product(const TileProduct& p);
 constexpr int64_t kMaxGroup = 14;
 
 // 2^x for x <= 0; exactly 1 at 0, exactly 0 from -127 down; 1 ulp. NaN stays NaN.
-HWY_INLINE F16 exp2_nonpositive(F16 x) {
+HWY_INLINE Floats16 exp2_nonpositive(Floats16 x) {
   const Tag d;
   const hn::RebindToSigned<Tag> di;
   // Adding 1.5 * 2^23 + 127 leaves round(x) + 127 in the low bits: the exponent field of 2^round(x).
   const auto magic = hn::Set(d, 12582912.0f + 127.0f);
-  F16 y;
+  Floats16 y;
   for (int i = 0; i < kParts; ++i) {
     const auto v = max(hn::Set(d, -127.0f), x.part[i]);
     const auto shifted = hn::Add(v, magic);
@@ -160,7 +160,7 @@ inline void copy_rows(const Rows& from, float* to, int64_t to_row, const float* 
   for (int64_t r = 0; r < from.rows; ++r) {
     const float* x = from.data + r * from.ld;
     float* y = to + r * to_row;
-    const F16 factor = set(factors ? factors[r] : 1.0f);
+    const Floats16 factor = set(factors ? factors[r] : 1.0f);
     for (int64_t c = 0; c < whole; c += kWidth) {
       __builtin_prefetch(x + kAheadRows * from.ld + c);
       store(factor * load(x + c), y + c);

@@ -22,7 +22,7 @@ namespace heed::kernels::HWY_NAMESPACE {
 constexpr int64_t kGroup = 128;
 
 // Bit `lane` is set where the lane is at least the threshold.
-HWY_INLINE uint64_t at_least(const U16& value, uint32_t threshold) {
+HWY_INLINE uint64_t at_least(const Words16& value, uint32_t threshold) {
   // Sixteen bits compare as signed numbers, which every CPU can.
   const hn::RebindToSigned<TagU32> d;
   const auto below = hn::Set(d, static_cast<int32_t>(threshold) - 1);
@@ -55,7 +55,7 @@ HWY_INLINE void group_bits(uint64_t* two_words, int64_t group, uint32_t position
   const Philox16 random = philox16(static_cast<uint32_t>(group * 16), position, sequence, 0, drawing.keys);
   uint64_t bits[4];
   for (int w = 0; w < 4; ++w) {
-    U16 low, high;
+    Words16 low, high;
     for (int i = 0; i < kParts; ++i) {
       low.part[i] = hn::And(random.word[w].part[i], hn::Set(d, 0xFFFFu));
       high.part[i] = hn::ShiftRight<16>(random.word[w].part[i]);
@@ -84,7 +84,7 @@ HWY_INLINE void row_bits(uint64_t* keep, uint32_t position, uint32_t sequence, i
 }
 
 // x where the low bits of `bits` are set, else 0
-HWY_INLINE F16 where(uint64_t bits, F16 x) {
+HWY_INLINE Floats16 where(uint64_t bits, Floats16 x) {
   for (int i = 0; i < kParts; ++i) {
     uint8_t bytes[8];
     const uint64_t part = bits >> (i * kNative);
@@ -107,11 +107,11 @@ void dropout_mask_rows(uint64_t* keep, const RowIds& ids, int64_t T, int64_t C, 
 void apply_mask_rows(float* y, const float* x, const uint64_t* keep, int64_t T, int64_t C, float p, bool accumulate) {
   if (C <= 0) return;
   parallel_for(T, row_grain(C), [=](int64_t begin, int64_t end) HWY_ATTR {
-    const F16 by = set(scale_of(p));
+    const Floats16 by = set(scale_of(p));
     for (int64_t t = begin; t < end; ++t) {
       const uint64_t* bits = keep + t * mask_words(C);
       by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
-        const F16 v = where(bits[i / 64] >> (i % 64), load(x + t * C + i, lanes) * by);
+        const Floats16 v = where(bits[i / 64] >> (i % 64), load(x + t * C + i, lanes) * by);
         store(accumulate ? load(y + t * C + i, lanes) + v : v, y + t * C + i, lanes);
       });
     }
@@ -119,7 +119,7 @@ void apply_mask_rows(float* y, const float* x, const uint64_t* keep, int64_t T, 
 }
 
 void apply_mask_to_tile(const MaskedTile& tile) {
-  const F16 by = set(scale_of(tile.p));
+  const Floats16 by = set(scale_of(tile.p));
   for (int64_t r = 0; r < tile.rows; ++r) {
     const uint64_t* bits = tile.keep + (tile.row + r) * mask_words(tile.C);
     float* x = tile.x + r * tile.ld;
@@ -135,7 +135,7 @@ void residual_dropout_rows(float* y, uint64_t* keep, const float* x, const float
   if (C <= 0) return;
   parallel_for(T, row_grain(C), [&](int64_t begin, int64_t end) HWY_ATTR {
     const Drawing drawing = drawing_of(dropout);
-    const F16 by = set(scale_of(dropout.p));
+    const Floats16 by = set(scale_of(dropout.p));
     for (int64_t t = begin; t < end; ++t) {
       uint64_t* bits = keep + t * mask_words(C);
       const float *from = x + t * C, *added = f + t * C;
@@ -146,7 +146,7 @@ void residual_dropout_rows(float* y, uint64_t* keep, const float* x, const float
           // The next group's lines arrive while its bits are drawn.
           hwy::Prefetch(from + i + kGroup);
           hwy::Prefetch(added + i + kGroup);
-          const F16 v = where(bits[i / 64] >> (i % 64), load(added + i, lanes) * by);
+          const Floats16 v = where(bits[i / 64] >> (i % 64), load(added + i, lanes) * by);
           store(load(from + i, lanes) + v, to + i, lanes);
         });
       });

@@ -30,7 +30,7 @@ HWY_INLINE void over(int64_t n, Step step) {
 }  // namespace
 
 void fill_all(float* y, float value, int64_t n) {
-  const F16 v = set(value);
+  const Floats16 v = set(value);
   over(n, [=](int64_t i, auto lanes) HWY_ATTR { store(v, y + i, lanes); });
 }
 
@@ -48,7 +48,7 @@ void multiply_accumulate_all(float* y, const float* a, const float* b, int64_t n
 }
 
 void scale_all(float* y, const float* x, float alpha, int64_t n, bool accumulate) {
-  const F16 by = set(alpha);
+  const Floats16 by = set(alpha);
   if (accumulate) {
     over(n,
          [=](int64_t i, auto lanes) HWY_ATTR { store(fma(by, load(x + i, lanes), load(y + i, lanes)), y + i, lanes); });
@@ -60,7 +60,7 @@ void scale_all(float* y, const float* x, float alpha, int64_t n, bool accumulate
 // out[c] = the sum of `rows` rows; kBlocks * 16 columns stay in registers on the way down.
 template <int kBlocks>
 HWY_INLINE void sum_columns(float* out, const float* x, int64_t ld, int64_t rows) {
-  F16 s[kBlocks];
+  Floats16 s[kBlocks];
   for (int k = 0; k < kBlocks; ++k) s[k] = zero();
   for (int64_t t = 0; t < rows; ++t) {
     for (int k = 0; k < kBlocks; ++k) s[k] = s[k] + load(x + t * ld + k * kWidth);
@@ -73,7 +73,7 @@ void sum_piece(float* out, const float* x, int64_t ld, int64_t rows, int64_t col
   for (; c + 4 * kWidth <= columns; c += 4 * kWidth) sum_columns<4>(out + c, x + c, ld, rows);
   for (; c + kWidth <= columns; c += kWidth) sum_columns<1>(out + c, x + c, ld, rows);
   if (c == columns) return;
-  F16 s = zero();
+  Floats16 s = zero();
   for (int64_t t = 0; t < rows; ++t) s = s + load_n(x + t * ld + c, columns - c);
   store_n(s, out + c, columns - c);
 }

@@ -24,7 +24,7 @@ void embedding_rows(float* y, const Embedding& e) {
   const int64_t C = e.C;
   if (C <= 0) return;
   parallel_for(e.T, std::max<int64_t>(1, 16384 / C), [&](int64_t begin, int64_t end) HWY_ATTR {
-    const F16 by = set(e.scale);
+    const Floats16 by = set(e.scale);
     for (int64_t t = begin; t < end; ++t) {
       float* to = y + t * C;
       const float* row = row_of(e.table, e.ids[t], to);
@@ -40,16 +40,16 @@ void embedding_rows(float* y, const Embedding& e) {
 }
 
 // to += scale * the rows of dy named in tokens, one after the other
-HWY_INLINE void add_rows(float* to, const float* dy, const int32_t* tokens, int64_t count, int64_t C, F16 by) {
+HWY_INLINE void add_rows(float* to, const float* dy, const int32_t* tokens, int64_t count, int64_t C, Floats16 by) {
   const auto step = [&](int64_t i, auto lanes) HWY_ATTR {
-    F16 total = load(to + i, lanes);
+    Floats16 total = load(to + i, lanes);
     for (int64_t k = 0; k < count; ++k) total = fma(by, load(dy + tokens[k] * C + i, lanes), total);
     store(total, to + i, lanes);
   };
   int64_t i = 0;
   // Four registers of columns at a time: whole cache lines, and additions that do not wait for each other.
   for (; i + 4 * kWidth <= C; i += 4 * kWidth) {
-    F16 total[4];
+    Floats16 total[4];
     for (int j = 0; j < 4; ++j) total[j] = load(to + i + j * kWidth);
     for (int64_t k = 0; k < count; ++k) {
       const float* row = dy + tokens[k] * C + i;

@@ -36,8 +36,8 @@ struct Gemm {
   Operand a, b;  // (M, K), (K, N)
   float* c;      // (M, N)
   int64_t ldc;
-  bool accumulate = false;      // the chain starts at c
-  const float* bias = nullptr;  // (N): the chain starts at the bias
+  bool accumulate = false;      // the chain starts at c, whatever the bias
+  const float* bias = nullptr;  // (N): otherwise at the bias, where there is one
   const FunctionRef<void(const Tile&)>* finish = nullptr;
   Precision precision = Precision::kF32;  // kBf16 only where b holds f32
 };

@@ -209,7 +209,7 @@ template <class Step>
 HWY_INLINE void pack_two_rows(float* HWY_RESTRICT out, const float* HWY_RESTRICT x, const float* HWY_RESTRICT y,
                               int64_t n) {
   by_sixteen(n, [=](int64_t i, auto lanes) HWY_ATTR {
-    const F16 second = y ? load(y + i, lanes) : zero();
+    const Floats16 second = y ? load(y + i, lanes) : zero();
     store(each(load(x + i, lanes), second, [](Native a, Native b) HWY_ATTR { return pair<Step>(a, b); }), out + i,
           lanes);
   });

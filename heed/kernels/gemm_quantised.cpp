@@ -206,16 +206,16 @@ using Int4Sums = PlainSums<NumberType::kInt4>;
 void quantise_row(const QuantisedRows& to, int64_t row, const float* x) {
   const TagI32 d;
   for (int64_t g = 0; g < to.groups; ++g, x += kGroup) {
-    const F16 a = load(x), b = load(x + kWidth);
+    const Floats16 a = load(x), b = load(x + kWidth);
     const auto magnitude = [](Native v) HWY_ATTR { return hn::Abs(v); };
     const float largest = max_of(max(each(a, magnitude), each(b, magnitude)));
     const float poison = sum(a * zero() + b * zero());  // NaN where one is not finite
-    const F16 per_unit = set(largest < kLeastMagnitude ? 0.0f : 127 / largest);
+    const Floats16 per_unit = set(largest < kLeastMagnitude ? 0.0f : 127 / largest);
     int32_t* words = to.words.data() + (row * to.groups + g) * QuantisedRows::kGroupWords;
     auto* bytes = reinterpret_cast<int8_t*>(words);
     Words total = hn::Zero(d);
     for (int half = 0; half < 2; ++half) {
-      const F16 scaled = (half ? b : a) * per_unit;
+      const Floats16 scaled = (half ? b : a) * per_unit;
       for (int i = 0; i < kParts; ++i) {
         // What is no number is any whole one of the range: the scale tells of it.
         const Words q = hn::Max(hn::Set(d, -127), hn::Min(hn::Set(d, 127), hn::NearestInt(scaled.part[i])));

@@ -22,11 +22,11 @@ struct TopAndSum {
 // The sum in chunks of floats, added in double: smoothing needs it over tens of thousands of words.
 HWY_INLINE TopAndSum top_and_sum(const float* z, int64_t V) {
   constexpr int64_t kChunk = 1024;
-  F16 top = set(-std::numeric_limits<float>::infinity());
+  Floats16 top = set(-std::numeric_limits<float>::infinity());
   double total = 0;
   for (int64_t v = 0; v < V; v += kChunk) {
     total += sum(sum_of(std::min(kChunk, V - v), [&](int64_t i, auto lanes) HWY_ATTR {
-      const F16 x = load(z + v + i, lanes);
+      const Floats16 x = load(z + v + i, lanes);
       top = max(top, load(z + v + i, lanes, -std::numeric_limits<float>::infinity()));
       return x;
     }));
@@ -46,24 +46,25 @@ HWY_INLINE void loss_row(const VocabularyLoss& l, int64_t t, float* z, bool grad
   }
   const TopAndSum found = top_and_sum(z, V);
   const double at_target = double{z[target]} - found.top;
-  const F16 shift = set(found.top);
+  const Floats16 shift = set(found.top);
   const float minus_infinity = -std::numeric_limits<float>::infinity();
-  const F16 total = gradients ? sum_of(V,
-                                       [=](int64_t i, auto lanes) HWY_ATTR {
-                                         const F16 e = exp(load(z + i, lanes, minus_infinity) - shift);
-                                         store(e, z + i, lanes);
-                                         return e;
-                                       })
-                              : sum_of(V, [=](int64_t i, auto lanes)
-                                              HWY_ATTR { return exp(load(z + i, lanes, minus_infinity) - shift); });
+  const Floats16 total =
+      gradients
+          ? sum_of(V,
+                   [=](int64_t i, auto lanes) HWY_ATTR {
+                     const Floats16 e = exp(load(z + i, lanes, minus_infinity) - shift);
+                     store(e, z + i, lanes);
+                     return e;
+                   })
+          : sum_of(V, [=](int64_t i, auto lanes) HWY_ATTR { return exp(load(z + i, lanes, minus_infinity) - shift); });
   const double sum_exp = sum(total), log_sum = std::log(sum_exp), eps = l.smoothing;
   const double nll = log_sum - at_target;
   const double mean_log_p = found.sum / static_cast<double>(V) - found.top - log_sum;
   if (l.row_loss) l.row_loss[t] = static_cast<float>(eps > 0 ? (1.0 - eps) * nll - eps * mean_log_p : nll);
   if (l.row_nll) l.row_nll[t] = static_cast<float>(nll);
   if (!gradients) return;
-  const F16 factor = set(static_cast<float>(l.grad_scale / sum_exp));
-  const F16 spread = set(static_cast<float>(-l.grad_scale * eps / static_cast<double>(V)));
+  const Floats16 factor = set(static_cast<float>(l.grad_scale / sum_exp));
+  const Floats16 spread = set(static_cast<float>(-l.grad_scale * eps / static_cast<double>(V)));
   by_sixteen(V, [=](int64_t i, auto lanes) HWY_ATTR { store(fma(load(z + i, lanes), factor, spread), z + i, lanes); });
   z[target] -= static_cast<float>(l.grad_scale * (1.0 - eps));
 }
@@ -77,10 +78,10 @@ void loss_rows(const VocabularyLoss& l, int64_t first, int64_t rows, float* logi
 }
 
 // exp of a row less its top, in e; the sum of them.
-HWY_INLINE double exp_row(const float* z, int64_t V, F16 top, float* e) {
+HWY_INLINE double exp_row(const float* z, int64_t V, Floats16 top, float* e) {
   const float minus_infinity = -std::numeric_limits<float>::infinity();
   return sum(sum_of(V, [=](int64_t i, auto lanes) HWY_ATTR {
-    const F16 x = exp(load(z + i, lanes, minus_infinity) - top);
+    const Floats16 x = exp(load(z + i, lanes, minus_infinity) - top);
     store(x, e + i, lanes);
     return x;
   }));
@@ -91,7 +92,7 @@ HWY_INLINE double exp_row(const float* z, int64_t V, F16 top, float* e) {
 // KL + KL = mean_p - mean_q;  da = factor * (p (d - mean_p) + p - q),  db = factor * (q (mean_q - d) + q - p).
 HWY_INLINE double disagreement(const VocabularyLoss& l, const float* a, const float* b, float* da, float* db) {
   const int64_t V = l.V;
-  const F16 top_a = set(top_and_sum(a, V).top), top_b = set(top_and_sum(b, V).top);
+  const Floats16 top_a = set(top_and_sum(a, V).top), top_b = set(top_and_sum(b, V).top);
   const double total_a = exp_row(a, V, top_a, da), total_b = exp_row(b, V, top_b, db);
   const auto d = [=](int64_t i, auto lanes)
                      HWY_ATTR { return (load(a + i, lanes) - top_a) - (load(b + i, lanes) - top_b); };
@@ -99,11 +100,11 @@ HWY_INLINE double disagreement(const VocabularyLoss& l, const float* a, const fl
     return sum(sum_of(V, [=](int64_t i, auto lanes) HWY_ATTR { return load(e + i, lanes) * d(i, lanes); })) / total;
   };
   const double mean_p = mean(da, total_a), mean_q = mean(db, total_b);
-  const F16 to_p = set(static_cast<float>(1 / total_a)), to_q = set(static_cast<float>(1 / total_b));
-  const F16 of_p = set(static_cast<float>(mean_p)), of_q = set(static_cast<float>(mean_q));
-  const F16 factor = set(0.5f * l.agreement * l.grad_scale);
+  const Floats16 to_p = set(static_cast<float>(1 / total_a)), to_q = set(static_cast<float>(1 / total_b));
+  const Floats16 of_p = set(static_cast<float>(mean_p)), of_q = set(static_cast<float>(mean_q));
+  const Floats16 factor = set(0.5f * l.agreement * l.grad_scale);
   by_sixteen(V, [=](int64_t i, auto lanes) HWY_ATTR {
-    const F16 p = load(da + i, lanes) * to_p, q = load(db + i, lanes) * to_q, apart = d(i, lanes);
+    const Floats16 p = load(da + i, lanes) * to_p, q = load(db + i, lanes) * to_q, apart = d(i, lanes);
     store(factor * (p * (apart - of_p) + (p - q)), da + i, lanes);
     store(factor * (q * (of_q - apart) + (q - p)), db + i, lanes);
   });

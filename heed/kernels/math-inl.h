@@ -100,7 +100,7 @@ HWY_INLINE Native sigmoid(Native x) {
 }
 
 #define HEED_ON_SIXTEEN(name)                                     \
-  HWY_INLINE F16 name(F16 x) {                                    \
+  HWY_INLINE Floats16 name(Floats16 x) {                          \
     for (int i = 0; i < kParts; ++i) x.part[i] = name(x.part[i]); \
     return x;                                                     \
   }
@@ -113,19 +113,19 @@ HEED_ON_SIXTEEN(sigmoid)
 
 // The activations: value(x), and both(x) with the slope beside it.
 struct Both {
-  F16 value, slope;
+  Floats16 value, slope;
 };
 
 struct Identity {
-  static HWY_INLINE F16 value(F16 x) { return x; }
-  static HWY_INLINE Both both(F16 x) { return {x, set(1.0f)}; }
+  static HWY_INLINE Floats16 value(Floats16 x) { return x; }
+  static HWY_INLINE Both both(Floats16 x) { return {x, set(1.0f)}; }
 };
 
 struct Relu {
   // The order of the operands keeps NaN.
-  static HWY_INLINE F16 value(F16 x) { return max(zero(), x); }
-  static HWY_INLINE Both both(F16 x) {
-    const F16 slope =
+  static HWY_INLINE Floats16 value(Floats16 x) { return max(zero(), x); }
+  static HWY_INLINE Both both(Floats16 x) {
+    const Floats16 slope =
         each(x, [](Native v) HWY_ATTR { return hn::IfThenElseZero(hn::Gt(v, hn::Zero(Tag())), constant(1.0f)); });
     return {value(x), slope};
   }
@@ -133,45 +133,45 @@ struct Relu {
 
 // x Phi(x), Phi being the normal distribution
 struct Gelu {
-  static HWY_INLINE F16 phi(F16 x) { return fma(set(0.5f), erf(x * set(0.707106781f)), set(0.5f)); }
-  static HWY_INLINE F16 value(F16 x) { return x * phi(x); }
-  static HWY_INLINE Both both(F16 x) {
-    const F16 p = phi(x), density = exp(x * x * set(-0.5f)) * set(0.398942280f);
+  static HWY_INLINE Floats16 phi(Floats16 x) { return fma(set(0.5f), erf(x * set(0.707106781f)), set(0.5f)); }
+  static HWY_INLINE Floats16 value(Floats16 x) { return x * phi(x); }
+  static HWY_INLINE Both both(Floats16 x) {
+    const Floats16 p = phi(x), density = exp(x * x * set(-0.5f)) * set(0.398942280f);
     return {x * p, fma(x, density, p)};
   }
 };
 
 // 1 / (1 + e) and its complement e / (1 + e), for e = exp(-x): no digits are lost where it is near 1.
 struct Sigmoid {
-  F16 s, rest;
+  Floats16 s, rest;
 };
-HWY_INLINE Sigmoid sigmoid_and_rest(F16 x) {
-  const F16 e = exp(zero() - x), s = set(1.0f) / (set(1.0f) + e);
+HWY_INLINE Sigmoid sigmoid_and_rest(Floats16 x) {
+  const Floats16 e = exp(zero() - x), s = set(1.0f) / (set(1.0f) + e);
   return {s, e * s};
 }
 
 // 0.5 x (1 + tanh(u)) = x sigmoid(2u), u = sqrt(2 / pi) (x + 0.044715 x^3)
 struct GeluTanh {
   static constexpr float kTwice = 1.59576912f, kCube = 0.044715f;
-  static HWY_INLINE F16 twice_u(F16 x) { return x * fma(x * x, set(kTwice * kCube), set(kTwice)); }
-  static HWY_INLINE F16 value(F16 x) { return x * sigmoid(twice_u(x)); }
-  static HWY_INLINE Both both(F16 x) {
+  static HWY_INLINE Floats16 twice_u(Floats16 x) { return x * fma(x * x, set(kTwice * kCube), set(kTwice)); }
+  static HWY_INLINE Floats16 value(Floats16 x) { return x * sigmoid(twice_u(x)); }
+  static HWY_INLINE Both both(Floats16 x) {
     // Beyond 8 the slope is 0 or 1 within 1e-18; the limit keeps every factor finite.
-    const F16 above = max(set(-8.0f), x), near = min(set(8.0f), above);
+    const Floats16 above = max(set(-8.0f), x), near = min(set(8.0f), above);
     const Sigmoid g = sigmoid_and_rest(twice_u(near));
-    const F16 inner = fma(near * near, set(3.0f * kTwice * kCube), set(kTwice));
+    const Floats16 inner = fma(near * near, set(3.0f * kTwice * kCube), set(kTwice));
     return {above * g.s, fma(near * inner, g.s * g.rest, g.s)};
   }
 };
 
 // x sigmoid(x)
 struct Silu {
-  static HWY_INLINE F16 value(F16 x) { return x * sigmoid(x); }
-  static HWY_INLINE Both both(F16 x) {
+  static HWY_INLINE Floats16 value(Floats16 x) { return x * sigmoid(x); }
+  static HWY_INLINE Both both(Floats16 x) {
     // Below -80 both are 0 within 1e-32; the limit keeps exp finite.
-    const F16 above = max(set(-80.0f), x);
+    const Floats16 above = max(set(-80.0f), x);
     const Sigmoid g = sigmoid_and_rest(above);
-    const F16 y = above * g.s;
+    const Floats16 y = above * g.s;
     return {y, fma(y, g.rest, g.s)};
   }
 };

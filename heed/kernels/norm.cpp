@@ -30,15 +30,15 @@ void layer_norm_rows(const LayerNormForward& f) {
       const float* x = f.x + t * C;
       float* y = f.y + t * C;
       const float mean = sum(sum_of(C, [=](int64_t i, auto lanes) HWY_ATTR { return load(x + i, lanes); })) * share;
-      const F16 m = set(mean);
+      const Floats16 m = set(mean);
       const float squares = sum(sum_of(C, [=](int64_t i, auto lanes) HWY_ATTR {
-        const F16 d = load(x + i, lanes, mean) - m;
+        const Floats16 d = load(x + i, lanes, mean) - m;
         return d * d;
       }));
       const float rstd = 1.0f / std::sqrt(squares * share + f.eps);
       f.mean[t] = mean;
       f.rstd[t] = rstd;
-      const F16 r = set(rstd);
+      const Floats16 r = set(rstd);
       if (bias) {
         by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
           store(fma((load(x + i, lanes) - m) * r, load(gain + i, lanes), load(bias + i, lanes)), y + i, lanes);
@@ -61,12 +61,12 @@ void rms_norm_rows(const RmsNormForward& f) {
       const float* x = f.x + t * C;
       float* y = f.y + t * C;
       const float squares = sum(sum_of(C, [=](int64_t i, auto lanes) HWY_ATTR {
-        const F16 v = load(x + i, lanes);
+        const Floats16 v = load(x + i, lanes);
         return v * v;
       }));
       const float rstd = 1.0f / std::sqrt(squares * share + f.eps);
       f.rstd[t] = rstd;
-      const F16 r = set(rstd);
+      const Floats16 r = set(rstd);
       by_sixteen(C, [=](int64_t i, auto lanes)
                         HWY_ATTR { store(load(x + i, lanes) * r * load(gain + i, lanes), y + i, lanes); });
     }
@@ -82,7 +82,7 @@ struct Backward {
   bool accumulate_dx;
 
   // xhat = (x - mean) * rstd
-  HWY_INLINE F16 normal(int64_t t, F16 value) const {
+  HWY_INLINE Floats16 normal(int64_t t, Floats16 value) const {
     if constexpr (kCentred) value = value - set(mean[t]);
     return value * set(rstd[t]);
   }
@@ -91,9 +91,9 @@ struct Backward {
   HWY_INLINE void row_means(int64_t t, float* plain, float* with_normal) const {
     const float* row = x + t * C;
     const float* drow = dy + t * C;
-    F16 s0 = zero(), s1 = zero(), p0 = zero(), p1 = zero();
-    const auto step = [&](F16& s, F16& p, int64_t i, auto lanes) HWY_ATTR {
-      const F16 g = load(drow + i, lanes) * load(gain + i, lanes);
+    Floats16 s0 = zero(), s1 = zero(), p0 = zero(), p1 = zero();
+    const auto step = [&](Floats16& s, Floats16& p, int64_t i, auto lanes) HWY_ATTR {
+      const Floats16 g = load(drow + i, lanes) * load(gain + i, lanes);
       if constexpr (kCentred) p = p + g;
       s = fma(g, normal(t, load(row + i, lanes)), s);
     };
@@ -116,16 +116,16 @@ struct Backward {
       for (int k = 0; k < kRows; ++k) row_means(t + k, &plain[k], &with_normal[k]);
     }
     by_sixteen(C, [&](int64_t i, auto lanes) HWY_ATTR {
-      const F16 g = load(gain + i, lanes);
-      F16 sum_gain = load(dgain + i, lanes), sum_bias = zero();
+      const Floats16 g = load(gain + i, lanes);
+      Floats16 sum_gain = load(dgain + i, lanes), sum_bias = zero();
       if constexpr (kCentred) sum_bias = load(dbias + i, lanes);
       for (int k = 0; k < kRows; ++k) {
         const int64_t at = (t + k) * C + i;
-        const F16 d = load(dy + at, lanes), xhat = normal(t + k, load(x + at, lanes));
+        const Floats16 d = load(dy + at, lanes), xhat = normal(t + k, load(x + at, lanes));
         sum_gain = fma(d, xhat, sum_gain);
         if constexpr (kCentred) sum_bias = sum_bias + d;
         if (!dx) continue;
-        F16 v = d * g;
+        Floats16 v = d * g;
         if constexpr (kCentred) v = v - set(plain[k]);
         v = (v - xhat * set(with_normal[k])) * set(rstd[t + k]);
         store(accumulate_dx ? load(dx + at, lanes) + v : v, dx + at, lanes);
@@ -148,7 +148,7 @@ struct Backward {
 void add_pieces(float* y, const float* sums, int64_t stride, int64_t pieces, int64_t C) {
   if (!y) return;
   by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR {
-    F16 total = load(y + i, lanes);
+    Floats16 total = load(y + i, lanes);
     for (int64_t p = 0; p < pieces; ++p) total = total + load(sums + p * stride + i, lanes);
     store(total, y + i, lanes);
   });

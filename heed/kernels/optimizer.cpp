@@ -27,17 +27,17 @@ void adam_all(const AdamStep& s) {
   const float decay = static_cast<float>(1 - s.lr * s.weight_decay);
   const float rest1 = static_cast<float>(1 - s.beta1), rest2 = static_cast<float>(1 - s.beta2);
   parallel_for(s.n, kGrain, [&](int64_t begin, int64_t end) HWY_ATTR {
-    const F16 grad_scale = set(s.grad_scale), beta2 = set(static_cast<float>(s.beta2)), keep = set(decay),
-              root_scale = set(inverse_root);
-    const F16 new1 = set(rest1), new2 = set(rest2), eps = set(static_cast<float>(s.eps)), lr = set(-step_size);
+    const Floats16 grad_scale = set(s.grad_scale), beta2 = set(static_cast<float>(s.beta2)), keep = set(decay),
+                   root_scale = set(inverse_root);
+    const Floats16 new1 = set(rest1), new2 = set(rest2), eps = set(static_cast<float>(s.eps)), lr = set(-step_size);
     by_sixteen(end - begin, [&](int64_t k, auto lanes) HWY_ATTR {
       const int64_t i = begin + k;
-      const F16 g = load(s.g + i, lanes) * grad_scale;
-      F16 m = load(s.m + i, lanes), v = load(s.v + i, lanes);
+      const Floats16 g = load(s.g + i, lanes) * grad_scale;
+      Floats16 m = load(s.m + i, lanes), v = load(s.v + i, lanes);
       m = fma(g - m, new1, m);
       v = fma(g * g, new2, v * beta2);
-      const F16 w = load(s.w + i, lanes) * keep;
-      const F16 step = m / fma(sqrt(v), root_scale, eps);
+      const Floats16 w = load(s.w + i, lanes) * keep;
+      const Floats16 step = m / fma(sqrt(v), root_scale, eps);
       store(m, s.m + i, lanes);
       store(v, s.v + i, lanes);
       store(fma(step, lr, w), s.w + i, lanes);
@@ -47,11 +47,11 @@ void adam_all(const AdamStep& s) {
 
 void sgd_all(const SgdStep& s) {
   parallel_for(s.n, kGrain, [&](int64_t begin, int64_t end) HWY_ATTR {
-    const F16 grad_scale = set(s.grad_scale), mu = set(s.mu), decay = set(s.weight_decay), lr = set(-s.lr);
+    const Floats16 grad_scale = set(s.grad_scale), mu = set(s.mu), decay = set(s.weight_decay), lr = set(-s.lr);
     by_sixteen(end - begin, [&](int64_t k, auto lanes) HWY_ATTR {
       const int64_t i = begin + k;
-      const F16 w = load(s.w + i, lanes);
-      F16 g = fma(decay, w, load(s.g + i, lanes) * grad_scale);
+      const Floats16 w = load(s.w + i, lanes);
+      Floats16 g = fma(decay, w, load(s.g + i, lanes) * grad_scale);
       if (s.momentum) {
         g = fma(mu, load(s.momentum + i, lanes), g);
         store(g, s.momentum + i, lanes);
@@ -63,7 +63,7 @@ void sgd_all(const SgdStep& s) {
 
 void moving_average_all(float* average, const float* w, float keep, int64_t n) {
   parallel_for(n, kGrain, [&](int64_t begin, int64_t end) HWY_ATTR {
-    const F16 old_share = set(keep), new_share = set(1 - keep);
+    const Floats16 old_share = set(keep), new_share = set(1 - keep);
     by_sixteen(end - begin, [&](int64_t k, auto lanes) HWY_ATTR {
       const int64_t i = begin + k;
       store(old_share * load(average + i, lanes) + new_share * load(w + i, lanes), average + i, lanes);

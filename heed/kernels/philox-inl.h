@@ -16,11 +16,11 @@ namespace heed::kernels::HWY_NAMESPACE {
 using TagU32 = hn::RebindToUnsigned<Tag>;
 
 // Sixteen u32: lane i belongs to counter base + i.
-struct U16 {
+struct Words16 {
   hn::Vec<TagU32> part[kParts];
 };
 struct Philox16 {
-  U16 word[4];
+  Words16 word[4];
 };
 
 // The keys of the ten rounds, made once for many calls.

@@ -16,11 +16,11 @@ namespace heed::kernels::HWY_NAMESPACE {
 // One head's pairs (i, i + half).
 template <bool kAccumulate>
 HWY_INLINE void turn_halves(float* y, const float* x, const float* cos, const float* sin, int64_t half, float sign) {
-  const F16 s = set(sign);
+  const Floats16 s = set(sign);
   by_sixteen(half, [=](int64_t i, auto lanes) HWY_ATTR {
-    const F16 a = load(x + i, lanes), b = load(x + half + i, lanes);
-    const F16 c = load(cos + i, lanes), d = load(sin + i, lanes) * s;
-    F16 p = a * c - b * d, q = a * d + b * c;
+    const Floats16 a = load(x + i, lanes), b = load(x + half + i, lanes);
+    const Floats16 c = load(cos + i, lanes), d = load(sin + i, lanes) * s;
+    Floats16 p = a * c - b * d, q = a * d + b * c;
     if constexpr (kAccumulate) {
       p = p + load(y + i, lanes);
       q = q + load(y + half + i, lanes);
@@ -76,7 +76,7 @@ HWY_INLINE void turn_rows(float* y, int64_t ldy, const float* x, int64_t ldx, co
                        turn_halves<kAccumulate>(to, from, cos, sin, half, sign);
                      }
                      by_sixteen(r.D - r.turned, [&](int64_t i, auto lanes) HWY_ATTR {
-                       const F16 v = load(from + r.turned + i, lanes);
+                       const Floats16 v = load(from + r.turned + i, lanes);
                        store(kAccumulate ? v + load(to + r.turned + i, lanes) : v, to + r.turned + i, lanes);
                      });
                    }

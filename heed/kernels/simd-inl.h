@@ -25,24 +25,24 @@ constexpr int kWidth = 16;
 constexpr int kNative = static_cast<int>(hn::MaxLanes(Tag()));  // lanes of one register
 constexpr int kParts = kWidth / kNative;
 
-struct F16 {
+struct Floats16 {
   Native part[kParts];
 };
 
 #define HEED_EACH_PART for (int i = 0; i < kParts; ++i)
 
-HWY_INLINE F16 set(float x) {
-  F16 r;
+HWY_INLINE Floats16 set(float x) {
+  Floats16 r;
   HEED_EACH_PART r.part[i] = hn::Set(Tag(), x);
   return r;
 }
-HWY_INLINE F16 zero() { return set(0.0f); }
-HWY_INLINE F16 load(const float* p) {
-  F16 r;
+HWY_INLINE Floats16 zero() { return set(0.0f); }
+HWY_INLINE Floats16 load(const float* p) {
+  Floats16 r;
   HEED_EACH_PART r.part[i] = hn::LoadU(Tag(), p + i * kNative);
   return r;
 }
-HWY_INLINE void store(F16 x, float* p) { HEED_EACH_PART hn::StoreU(x.part[i], Tag(), p + i * kNative); }
+HWY_INLINE void store(Floats16 x, float* p) { HEED_EACH_PART hn::StoreU(x.part[i], Tag(), p + i * kNative); }
 // Native loads and stores of the baseline may touch what a mask leaves out; it goes through memory instead.
 #if HWY_TARGET > HWY_AVX2
 #define HEED_MASKS_IN_MEMORY 1
@@ -54,8 +54,8 @@ HWY_INLINE hn::Mask<Tag> first_lanes(int64_t n, int i) {
   return hn::FirstN(Tag(), static_cast<size_t>(left > 0 ? left : 0));
 }
 // The first n of sixteen; the others read as `rest` and are not touched in memory.
-HWY_INLINE F16 load_n(const float* p, int64_t n, float rest = 0.0f) {
-  F16 r;
+HWY_INLINE Floats16 load_n(const float* p, int64_t n, float rest = 0.0f) {
+  Floats16 r;
 #if HEED_MASKS_IN_MEMORY
   alignas(64) float t[kWidth];
   for (int64_t i = 0; i < kWidth; ++i) t[i] = i < n ? p[i] : rest;
@@ -71,7 +71,7 @@ HWY_INLINE F16 load_n(const float* p, int64_t n, float rest = 0.0f) {
 #endif
   return r;
 }
-HWY_INLINE void store_n(F16 x, float* p, int64_t n) {
+HWY_INLINE void store_n(Floats16 x, float* p, int64_t n) {
 #if HEED_MASKS_IN_MEMORY
   alignas(64) float t[kWidth];
   store(x, t);
@@ -87,10 +87,10 @@ struct Whole {};
 struct First {
   int64_t n;
 };
-HWY_INLINE F16 load(const float* p, Whole, float = 0.0f) { return load(p); }
-HWY_INLINE F16 load(const float* p, First first, float rest = 0.0f) { return load_n(p, first.n, rest); }
-HWY_INLINE void store(F16 x, float* p, Whole) { store(x, p); }
-HWY_INLINE void store(F16 x, float* p, First first) { store_n(x, p, first.n); }
+HWY_INLINE Floats16 load(const float* p, Whole, float = 0.0f) { return load(p); }
+HWY_INLINE Floats16 load(const float* p, First first, float rest = 0.0f) { return load_n(p, first.n, rest); }
+HWY_INLINE void store(Floats16 x, float* p, Whole) { store(x, p); }
+HWY_INLINE void store(Floats16 x, float* p, First first) { store_n(x, p, first.n); }
 
 // step(i, lanes) for i = 0, 16, 32, ... < n
 template <class Step>
@@ -100,24 +100,24 @@ HWY_INLINE void by_sixteen(int64_t n, Step step) {
   if (i < n) step(i, First{n - i});
 }
 
-HWY_INLINE F16 operator+(F16 a, F16 b) {
+HWY_INLINE Floats16 operator+(Floats16 a, Floats16 b) {
   HEED_EACH_PART a.part[i] = hn::Add(a.part[i], b.part[i]);
   return a;
 }
-HWY_INLINE F16 operator-(F16 a, F16 b) {
+HWY_INLINE Floats16 operator-(Floats16 a, Floats16 b) {
   HEED_EACH_PART a.part[i] = hn::Sub(a.part[i], b.part[i]);
   return a;
 }
-HWY_INLINE F16 operator*(F16 a, F16 b) {
+HWY_INLINE Floats16 operator*(Floats16 a, Floats16 b) {
   HEED_EACH_PART a.part[i] = hn::Mul(a.part[i], b.part[i]);
   return a;
 }
-HWY_INLINE F16 operator/(F16 a, F16 b) {
+HWY_INLINE Floats16 operator/(Floats16 a, Floats16 b) {
   HEED_EACH_PART a.part[i] = hn::Div(a.part[i], b.part[i]);
   return a;
 }
 // a * b + c in one rounding
-HWY_INLINE F16 fma(F16 a, F16 b, F16 c) {
+HWY_INLINE Floats16 fma(Floats16 a, Floats16 b, Floats16 c) {
   HEED_EACH_PART c.part[i] = hn::MulAdd(a.part[i], b.part[i], c.part[i]);
   return c;
 }
@@ -130,27 +130,27 @@ HWY_INLINE Native min(Native a, Native b) { return hn::IfThenElse(hn::Lt(a, b), 
 HWY_INLINE Native max(Native a, Native b) { return hn::Max(a, b); }
 HWY_INLINE Native min(Native a, Native b) { return hn::Min(a, b); }
 #endif
-HWY_INLINE F16 max(F16 a, F16 b) {
+HWY_INLINE Floats16 max(Floats16 a, Floats16 b) {
   HEED_EACH_PART a.part[i] = max(a.part[i], b.part[i]);
   return a;
 }
-HWY_INLINE F16 min(F16 a, F16 b) {
+HWY_INLINE Floats16 min(Floats16 a, Floats16 b) {
   HEED_EACH_PART a.part[i] = min(a.part[i], b.part[i]);
   return a;
 }
-HWY_INLINE F16 sqrt(F16 a) {
+HWY_INLINE Floats16 sqrt(Floats16 a) {
   HEED_EACH_PART a.part[i] = hn::Sqrt(a.part[i]);
   return a;
 }
 
 // fn on each register
 template <class Function>
-HWY_INLINE F16 each(F16 a, Function fn) {
+HWY_INLINE Floats16 each(Floats16 a, Function fn) {
   HEED_EACH_PART a.part[i] = fn(a.part[i]);
   return a;
 }
 template <class Function>
-HWY_INLINE F16 each(F16 a, F16 b, Function fn) {
+HWY_INLINE Floats16 each(Floats16 a, Floats16 b, Function fn) {
   HEED_EACH_PART a.part[i] = fn(a.part[i], b.part[i]);
   return a;
 }
@@ -186,20 +186,20 @@ HWY_INLINE float fold_register(D, hn::Vec<D> x, Combine combine) {
 }
 #endif
 template <class Combine>
-HWY_INLINE float fold(F16 x, Combine combine) {
+HWY_INLINE float fold(Floats16 x, Combine combine) {
   for (int half = kParts / 2; half > 0; half /= 2) {
     for (int i = 0; i < half; ++i) x.part[i] = combine(x.part[i], x.part[i + half]);
   }
   return fold_register(Tag(), x.part[0], combine);
 }
-HWY_INLINE float sum(F16 x) { return fold(x, Plus()); }
-HWY_INLINE float max_of(F16 x) { return fold(x, Larger()); }
+HWY_INLINE float sum(Floats16 x) { return fold(x, Plus()); }
+HWY_INLINE float max_of(Floats16 x) { return fold(x, Larger()); }
 
 // The sum over [0, n) of term(i, lanes), which must be 0 in the lanes that are left out. Four running sums hide the
 // latency of an addition; the order depends on n alone.
 template <class Term>
-HWY_INLINE F16 sum_of(int64_t n, Term term) {
-  F16 s0 = zero(), s1 = zero(), s2 = zero(), s3 = zero();
+HWY_INLINE Floats16 sum_of(int64_t n, Term term) {
+  Floats16 s0 = zero(), s1 = zero(), s2 = zero(), s3 = zero();
   int64_t i = 0;
   for (; i + 4 * kWidth <= n; i += 4 * kWidth) {
     s0 = s0 + term(i, Whole());

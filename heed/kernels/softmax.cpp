@@ -18,7 +18,7 @@ namespace heed::kernels::HWY_NAMESPACE {
 constexpr float kMasked = -std::numeric_limits<float>::infinity();
 
 HWY_INLINE float row_max(const float* x, int64_t C) {
-  F16 m0 = set(kMasked), m1 = m0;
+  Floats16 m0 = set(kMasked), m1 = m0;
   int64_t i = 0;
   for (; i + 2 * kWidth <= C; i += 2 * kWidth) {
     m0 = max(m0, load(x + i));
@@ -31,23 +31,24 @@ HWY_INLINE float row_max(const float* x, int64_t C) {
 HWY_INLINE void softmax_row(float* y, const float* x, int64_t C) {
   const float top = row_max(x, C);
   if (top == kMasked) return by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR { store(zero(), y + i, lanes); });
-  const F16 shift = set(top);
-  const F16 total = sum_of(C, [=](int64_t i, auto lanes) HWY_ATTR {
-    const F16 e = exp(load(x + i, lanes, kMasked) - shift);
+  const Floats16 shift = set(top);
+  const Floats16 total = sum_of(C, [=](int64_t i, auto lanes) HWY_ATTR {
+    const Floats16 e = exp(load(x + i, lanes, kMasked) - shift);
     store(e, y + i, lanes);
     return e;
   });
-  const F16 inverse = set(1.0f / sum(total));
+  const Floats16 inverse = set(1.0f / sum(total));
   by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR { store(load(y + i, lanes) * inverse, y + i, lanes); });
 }
 
 HWY_INLINE void log_softmax_row(float* y, const float* x, int64_t C) {
   const float top = row_max(x, C);
   if (top == kMasked) return by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR { store(set(kMasked), y + i, lanes); });
-  const F16 shift = set(top);
-  const F16 total = sum_of(C, [=](int64_t i, auto lanes) HWY_ATTR { return exp(load(x + i, lanes, kMasked) - shift); });
+  const Floats16 shift = set(top);
+  const Floats16 total =
+      sum_of(C, [=](int64_t i, auto lanes) HWY_ATTR { return exp(load(x + i, lanes, kMasked) - shift); });
   // Rounded from double: the same bits whichever libm computes it.
-  const F16 log_total = set(static_cast<float>(std::log(static_cast<double>(sum(total)))));
+  const Floats16 log_total = set(static_cast<float>(std::log(static_cast<double>(sum(total)))));
   by_sixteen(C, [=](int64_t i, auto lanes) HWY_ATTR { store(load(x + i, lanes) - shift - log_total, y + i, lanes); });
 }
 
@@ -71,9 +72,9 @@ HWY_INLINE void backward_rows(float* dx, int64_t T, int64_t C, bool accumulate, 
   if (C <= 0) return;
   parallel_for(T, row_grain(C), [&](int64_t begin, int64_t end) HWY_ATTR {
     for (int64_t r = begin * C; r < end * C; r += C) {
-      const F16 total = set(sum(sum_of(C, [&](int64_t i, auto lanes) HWY_ATTR { return term(r + i, lanes); })));
+      const Floats16 total = set(sum(sum_of(C, [&](int64_t i, auto lanes) HWY_ATTR { return term(r + i, lanes); })));
       by_sixteen(C, [&](int64_t i, auto lanes) HWY_ATTR {
-        const F16 v = value(r + i, lanes, total);
+        const Floats16 v = value(r + i, lanes, total);
         store(accumulate ? load(dx + r + i, lanes) + v : v, dx + r + i, lanes);
       });
     }
@@ -83,13 +84,15 @@ HWY_INLINE void backward_rows(float* dx, int64_t T, int64_t C, bool accumulate, 
 void softmax_backward_rows(float* dx, const float* y, const float* dy, int64_t T, int64_t C, bool accumulate) {
   backward_rows(
       dx, T, C, accumulate, [=](int64_t i, auto lanes) HWY_ATTR { return load(y + i, lanes) * load(dy + i, lanes); },
-      [=](int64_t i, auto lanes, F16 total) HWY_ATTR { return load(y + i, lanes) * (load(dy + i, lanes) - total); });
+      [=](int64_t i, auto lanes, Floats16 total)
+          HWY_ATTR { return load(y + i, lanes) * (load(dy + i, lanes) - total); });
 }
 
 void log_softmax_backward_rows(float* dx, const float* y, const float* dy, int64_t T, int64_t C, bool accumulate) {
   backward_rows(
       dx, T, C, accumulate, [=](int64_t i, auto lanes) HWY_ATTR { return load(dy + i, lanes); },
-      [=](int64_t i, auto lanes, F16 total) HWY_ATTR { return load(dy + i, lanes) - exp(load(y + i, lanes)) * total; });
+      [=](int64_t i, auto lanes, Floats16 total)
+          HWY_ATTR { return load(dy + i, lanes) - exp(load(y + i, lanes)) * total; });
 }
 
 }  // namespace heed::kernels::HWY_NAMESPACE

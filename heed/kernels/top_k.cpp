@@ -37,7 +37,7 @@ struct Best {
 
 // Most blocks hold nothing better than what is there: one comparison tells.
 HWY_INLINE void offer_block(const float* x, int64_t first, int64_t n, Best& best) {
-  F16 m = set(kNothing);
+  Floats16 m = set(kNothing);
   for (int64_t i = 0; i < n; i += kWidth) m = max(m, load(x + first + i));
   if (!(max_of(m) > best.threshold())) return;
   for (int64_t i = 0; i < n; ++i) best.offer(x[first + i], static_cast<int32_t>(first + i));
@@ -54,8 +54,8 @@ void top_of_row(const TopK& t, int64_t row) {
   std::fill(best.values + best.count, best.values + t.k, kNothing);
   if (best.count == 0) return;
   const float top = best.values[0];
-  const F16 shift = set(top);
-  const F16 total =
+  const Floats16 shift = set(top);
+  const Floats16 total =
       sum_of(t.C, [=](int64_t c, auto lanes) HWY_ATTR { return exp(load(x + c, lanes, kNothing) - shift); });
   const float log_total = static_cast<float>(std::log(static_cast<double>(sum(total))));
   for (int64_t j = 0; j < best.count; ++j) best.values[j] = best.values[j] - top - log_total;
