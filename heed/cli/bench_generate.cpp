@@ -88,9 +88,7 @@ int64_t total(const std::vector<Bytes>& pieces) {
 
 // Bytes a second that all threads read together: the wall for one sequence.
 double read_speed(const std::vector<Bytes>& pieces) {
-  const double before = now_seconds();
-  read_once(pieces);
-  return static_cast<double>(total(pieces)) / (now_seconds() - before);
+  return static_cast<double>(total(pieces)) / read_seconds(pieces);
 }
 
 std::vector<decode::GenerationRequest> requests_of(const Options& o, int64_t vocabulary) {

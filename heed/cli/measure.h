@@ -14,8 +14,8 @@ double median(std::vector<double> values);
 double product_peak(double seconds, bool bf16);
 // GFLOP/s of one product of this shape, best of the runs that fit the time.
 double product_speed(int64_t M, int64_t N, int64_t K, bool bf16, double seconds);
-// Reads all pieces once with the threads in use: the wall of what reads its weights once.
+// Seconds in which the threads in use read all pieces once, the faster of two ways: the wall of what reads its weights once.
 using Bytes = std::span<const std::byte>;
-void read_once(std::span<const Bytes> pieces);
+double read_seconds(std::span<const Bytes> pieces);
 
 }  // namespace heed::cli
