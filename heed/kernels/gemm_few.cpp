@@ -2,6 +2,7 @@
 // those of every other product.
 #include <algorithm>
 #include <cmath>
+#include <type_traits>
 
 #include "heed/base/threads.h"
 #include "heed/kernels/gemm_kinds.h"
@@ -80,9 +81,9 @@ HWY_INLINE void turned_block(const Gemm& g, int64_t row, const Lanes<T>& w) {
   const float* x = row_of_x(g, row);
   const int64_t x_row = g.a.ld, K = g.K;
   Steps<T, V * kNative, kWhole> steps(w);
-  // Numbers of two bytes pass so quickly that the CPU's own fetching ahead falls behind. Each step asks, not each line:
-  // sixteen lines asked for at once would wait for one another.
-  constexpr bool kFetched = sizeof(T) == 2 && R == 1;
+  // One row passes so quickly that the CPU's own fetching ahead falls behind. Each step asks, not each line: sixteen lines
+  // asked for at once would wait for one another.
+  constexpr bool kFetched = R == 1;
   constexpr int64_t kAhead = 512 / sizeof(T);
   int64_t k = 0;
   for (; k + kTurned<T> <= K; k += kTurned<T>, steps.advance(kTurned<T>)) {
@@ -115,10 +116,8 @@ HWY_NOINLINE void turned_rows(const Gemm& g, const Lanes<T>& w) {
   for (; row < g.M; ++row) turned_block<T, 1, V, kWhole>(g, row, w);
 }
 
-template <class T>
-void few_rows_out_in(const Gemm& g, int64_t begin, int64_t end) {
-  // Two registers where their chains would be slower than memory.
-  constexpr int V = sizeof(T) == 2 && kNative < 16 ? 2 : 1;
+template <class T, int V>
+void few_rows_turned(const Gemm& g, int64_t begin, int64_t end) {
   constexpr int64_t kLanes = V * kNative;
   while (begin < end) {
     int64_t apart = std::max<int64_t>(1, (end - begin) / kLanes);
@@ -133,8 +132,17 @@ void few_rows_out_in(const Gemm& g, int64_t begin, int64_t end) {
   }
 }
 
-// Weights stored (in, out): several steps of k at once, so that outputs are loaded and stored seldom.
-constexpr int64_t few_steps_for(int64_t rows) { return rows < kMostRows ? 16 : 32; }
+// Two registers where the chains of one would be slower than memory, and where there is room to turn two.
+template <class T>
+void few_rows_out_in(const Gemm& g, int64_t begin, int64_t end) {
+  constexpr bool kWide = kNative == 16, kHalf = sizeof(T) == 2;
+  constexpr int kForOne = !kWide || std::is_same_v<T, StoredBf16> ? 2 : 1, kForMore = kHalf && !kWide ? 2 : 1;
+  g.M == 1 ? few_rows_turned<T, kForOne>(g, begin, end) : few_rows_turned<T, kForMore>(g, begin, end);
+}
+
+// Weights stored (in, out): several steps of k at once, so that outputs are loaded and stored seldom. One row alone waits
+// for memory: it reads long runs of many weights' rows.
+constexpr int64_t few_steps_for(int64_t rows) { return rows == 1 || rows >= kMostRows ? 32 : 16; }
 
 template <int R, int V, class T>
 HWY_INLINE void few_steps(const Gemm& g, int64_t row, int64_t k, int64_t column, int64_t ahead) {
@@ -173,19 +181,32 @@ HWY_INLINE void rest(const Gemm& g, int64_t k, int64_t steps, int64_t begin, int
   }
 }
 
+// Columns [column, column + V registers) of all rows: for all but the first the weights are in L1.
+template <int V, class T>
+HWY_INLINE void few_steps_of_all(const Gemm& g, int64_t k, int64_t column, int64_t ahead) {
+  int64_t row = 0;
+  const auto take = [&](auto rows) HEED_INLINED {
+    constexpr int R = decltype(rows)::value;
+    for (; row + R <= g.M; row += R) few_steps<R, V, T>(g, row, k, column, row == 0 ? ahead : 0);
+  };
+  if constexpr (V <= 2) take(std::integral_constant<int, kMostRows>());
+  if constexpr (V <= 4) take(std::integral_constant<int, 4>());
+  take(std::integral_constant<int, 2>());
+  take(std::integral_constant<int, 1>());
+}
+
 // Runs are short here: what comes some kilobytes later is fetched.
-template <int R, int V, class T>
-HWY_INLINE void few_steps_of_rows(const Gemm& g, int64_t& row, int64_t k, int64_t begin, int64_t end) {
+template <int V, class T>
+HWY_INLINE void few_steps_of_rows(const Gemm& g, int64_t k, int64_t begin, int64_t end) {
   constexpr int64_t kAhead = 24 << 10;
   const int64_t steps = few_steps_for(g.M);
   const int64_t steps_ahead = std::max<int64_t>(steps, kAhead / ((end - begin + 1) * static_cast<int64_t>(sizeof(T))));
-  for (; row + R <= g.M; row += R) {
-    int64_t column = begin;
-    for (; column + V * kNative <= end; column += V * kNative) {
-      few_steps<R, V, T>(g, row, k, column, row == 0 && k + steps_ahead < g.K ? steps_ahead * g.b.ld : 0);
-    }
-    for (; column < end; column += kNative) few_steps<R, 1, T>(g, row, k, column, 0);
-  }
+  const int64_t ahead = k + steps_ahead < g.K ? steps_ahead * g.b.ld : 0;
+  int64_t column = begin;
+  for (; column + V * kNative <= end; column += V * kNative) few_steps_of_all<V, T>(g, k, column, ahead);
+  if constexpr (V > 4)
+    for (; column + 4 * kNative <= end; column += 4 * kNative) few_steps_of_all<4, T>(g, k, column, ahead);
+  for (; column < end; column += kNative) few_steps_of_all<1, T>(g, k, column, 0);
 }
 
 template <class T>
@@ -202,11 +223,13 @@ HWY_NOINLINE void few_rows_in_out(const Gemm& g, int64_t begin, int64_t end) {
   const int64_t steps = few_steps_for(g.M);
   int64_t k = 0;
   for (; k + steps <= g.K; k += steps) {
-    int64_t row = 0;
-    few_steps_of_rows<kMostRows, 2, T>(g, row, k, begin, whole);
-    few_steps_of_rows<4, 2, T>(g, row, k, begin, whole);
-    few_steps_of_rows<2, 4, T>(g, row, k, begin, whole);
-    few_steps_of_rows<1, 4, T>(g, row, k, begin, whole);
+    // The fewer the rows, the longer the runs that there are registers for.
+    if (g.M == 1) {
+      few_steps_of_rows<8, T>(g, k, begin, whole);
+    } else {
+      g.M < 4 ? few_steps_of_rows<kNative == 16 ? 8 : 4, T>(g, k, begin, whole)
+              : few_steps_of_rows<2, T>(g, k, begin, whole);
+    }
     rest<T>(g, k, steps, whole, end);
   }
   rest<T>(g, k, g.K - k, begin, end);
