@@ -31,7 +31,8 @@ constexpr const char* kWriterKey = "heed.written_by";
 template <class State, class Visit>
 void state_fields(State& s, Visit visit) {
   visit("step", s.step), visit("epoch", s.epoch), visit("batch", s.batch), visit("tokens", s.tokens);
-  visit("skipped", s.skipped), visit("seconds", s.seconds), visit("metrics_bytes", s.metrics_bytes);
+  visit("skipped", s.skipped), visit("bad_steps", s.bad_steps);
+  visit("seconds", s.seconds), visit("metrics_bytes", s.metrics_bytes);
   visit("best", s.best), visit("best_step", s.best_step), visit("validations_since_best", s.validations_since_best);
   visit("validated_step", s.validated_step), visit("best_loss", s.best_loss);
   visit("best_due", s.best_due), visit("lowest_loss", s.lowest_loss);
@@ -68,10 +69,10 @@ RunState parse_state(const SafeTensors& file, const std::string& path) {
     if (std::is_same_v<Value, int64_t> && value < -1)
       fail_file("[checkpoint] '{}': '{}' of its state is {}", path, key, value);
   });
-  if (state.step < 0 || state.epoch < 0 || state.batch < 0 || state.metrics_bytes < 0 || state.skipped < 0 ||
-      state.skipped > state.step) {
-    fail_file("[checkpoint] '{}' is damaged: its state says step {}, epoch {}, batch {}, {} skipped", path, state.step,
-              state.epoch, state.batch, state.skipped);
+  if (state.step < 0 || state.epoch < 0 || state.batch < 0 || state.metrics_bytes < 0 || state.skipped > state.step ||
+      state.bad_steps < 0 || state.bad_steps > state.skipped) {
+    fail_file("[checkpoint] '{}' is damaged: its state says step {}, epoch {}, batch {}, {} skipped, {} of them on end",
+              path, state.step, state.epoch, state.batch, state.skipped, state.bad_steps);
   }
   if (const auto writer = file.metadata().find(kWriterKey); writer != file.metadata().end()) {
     state.written_by = writer->second;

@@ -16,6 +16,7 @@ struct RunState {
   int64_t epoch = 0, batch = 0;  // the next batch
   int64_t tokens = 0;            // of source and target so far
   int64_t skipped = 0;           // steps whose loss was no number
+  int64_t bad_steps = 0;         // of these, those on end up to now
   double seconds = 0;            // of steps, validations and saves
   int64_t metrics_bytes = 0;     // of the log that belong to the steps so far
   // Validation.

@@ -45,8 +45,9 @@ struct Arrays {
 
 RunState some_state() {
   RunState s;
-  s.step = 7, s.epoch = 2, s.batch = 5, s.tokens = int64_t{1} << 60, s.skipped = 3, s.seconds = 0.1 + 0.2;
-  s.metrics_bytes = 4711, s.best = -1.0 / 3, s.best_step = 6, s.validations_since_best = 1, s.validated_step = 4;
+  s.step = 7, s.epoch = 2, s.batch = 5, s.tokens = int64_t{1} << 60, s.skipped = 3, s.bad_steps = 2;
+  s.seconds = 0.1 + 0.2, s.metrics_bytes = 4711, s.best = -1.0 / 3, s.best_step = 6, s.validations_since_best = 1,
+  s.validated_step = 4;
   s.best_due = -0.5, s.written_by = this_writer();
   return s;
 }
@@ -115,6 +116,7 @@ TEST_F(Checkpoint, ADamagedStateIsRefused) {
   expect_refused(replaced(whole, "\\\"batch\\\":5", "\\\"hatch\\\":5"), "'batch' of its state is missing or no number");
   expect_refused(replaced(whole, "\\\"step\\\":7,", "\\\"step\\\":-7"), "of its state is missing");
   expect_refused(replaced(whole, "\\\"skipped\\\":3", "\\\"skipped\\\":9"), "is damaged: its state says step 7");
+  expect_refused(replaced(whole, "\\\"bad_steps\\\":2", "\\\"bad_steps\\\":4"), "3 skipped, 4 of them on end");
   expect_refused(replaced(whole, "\\\"seconds\\\":0.30000000000000004", "\\\"seconds\\\":null               "),
                  "'seconds'");
 }

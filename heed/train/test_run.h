@@ -198,6 +198,7 @@ inline void expect_same_state(const RunState& a, const RunState& b) {
   EXPECT_EQ(a.batch, b.batch);
   EXPECT_EQ(a.tokens, b.tokens);
   EXPECT_EQ(a.skipped, b.skipped);
+  EXPECT_EQ(a.bad_steps, b.bad_steps);
   EXPECT_EQ(a.best, b.best);
   EXPECT_EQ(a.best_step, b.best_step);
   EXPECT_EQ(a.validations_since_best, b.validations_since_best);

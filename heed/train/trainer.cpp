@@ -93,6 +93,7 @@ Ended Trainer::run(const std::function<bool()>& should_stop) {
     }
     step();
     if (due(config_.valid.every)) validate(Why::kDue);
+    if (astray()) continue;  // what is saved is good to go on from
     if (due(config_.save.every > 0 ? config_.save.every : config_.valid.every)) {
       save(CheckpointKind::kRegular);
     } else if (unsaved_for_long()) {
@@ -115,7 +116,7 @@ void Trainer::step() {
   if (!std::isfinite(norm)) {
     refuse_bad_loss(loss, norm, batches);
   } else {
-    bad_steps_ = 0;
+    state_.bad_steps = 0;
     update_average();
   }
   count_time();
@@ -209,7 +210,7 @@ void Trainer::update_average() {
 
 void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const StepBatches& batches) {
   learner_->parameters().clear_gradients();
-  ++state_.skipped;
+  ++state_.skipped, ++state_.bad_steps;
   const std::string norm_text =
       std::isfinite(loss.loss) ? fmt::format(" and the gradient's norm {}", number_text(norm)) : "";
   const std::string what =
@@ -219,7 +220,7 @@ void Trainer::refuse_bad_loss(const StepLoss& loss, double norm, const StepBatch
   if (config_.train.bad_loss == "stop") fail_file("[train] {}: stopped, the last checkpoint is as it was", what);
   observer_.on_message(what + ": skipped");
   constexpr int kMost = 20;
-  if (++bad_steps_ == kMost) {
+  if (state_.bad_steps == kMost) {
     fail_file(
         "[train] no loss was a number in the last {} steps: the run went astray, and its last checkpoint is as it "
         "was; a lower train.learning_rate may help",

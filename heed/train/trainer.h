@@ -74,6 +74,7 @@ class Trainer {
   void validate(Why why);
   void keep_best(ValidationReport& report, Why why);
   void remove_old_checkpoints();
+  bool astray() const { return state_.bad_steps > 0; }
   bool limit_reached() const;
   bool out_of_patience() const;
   bool due(int64_t every) const;
@@ -100,7 +101,6 @@ class Trainer {
   RunState state_;
   StepBatches last_{0, 0, 0};  // of the step just done
   bool epoch_ended_ = false;   // with the step just done
-  int bad_steps_ = 0;          // on end, whose loss was no number
   int64_t saved_step_ = 0;     // of the newest checkpoint
   double lately_seconds_ = 0;
   int64_t lately_tokens_ = 0;

@@ -87,7 +87,7 @@ void Trainer::save(CheckpointKind kind) {
   count_time();
   const std::string path = checkpoint_path(folder_.training(), state_.step, kind);
   write_checkpoint(path, state_, arrays(), learner_->identity());
-  remove_old_checkpoints();
+  if (!astray()) remove_old_checkpoints();  // those from before may be the last that are good
   log_.draw_curves();
   observer_.on_saved(state_.step, path);
   count_time();  // of this save: the file cannot hold it

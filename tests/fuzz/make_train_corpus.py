@@ -73,8 +73,9 @@ def fingerprint(data, start):
     return value
 
 
-STATE = {"batch": 5, "best": -0.25, "best_step": 6, "epoch": 2, "metrics_bytes": 9, "seconds": 1.5, "skipped": 1, "step": 7,
-         "tokens": 100, "validated_step": 6, "validations_since_best": 0}
+STATE = {"batch": 5, "best": -0.25, "best_step": 6, "epoch": 2, "metrics_bytes": 9, "seconds": 1.5, "skipped": 1, "bad_steps": 0,
+         "step": 7, "tokens": 100, "validated_step": 6, "validations_since_best": 0, "best_loss": 0.25, "best_due": -0.25,
+         "lowest_loss": 0.25}
 
 
 def checkpoint(names=("weights", "moment1", "moment2"), identity="corpus", size=3, wrong_print=False, text=None, **changes):
@@ -106,6 +107,7 @@ CHECKPOINT = {
     "broken_null": checkpoint(best=None),
     "broken_negative": checkpoint(batch=-1),
     "broken_skipped": checkpoint(skipped=8),
+    "broken_bad_steps": checkpoint(bad_steps=2),
     "broken_large": checkpoint(step=(1 << 64) - 1),
     "broken_cut": checkpoint()[:-1],
     "broken_no_state": struct.pack("<Q", 2) + b"{}",
