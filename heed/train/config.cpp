@@ -52,7 +52,7 @@ std::vector<ConfigField> train_fields(TrainConfig::Run& t, const std::string& ta
       {"train.schedule", &t.schedule, "of the learning rate", schedules},
       {"train.learning_rate", &t.learning_rate, "when the warm-up ends; 0: the preset's", {}, 0, 1000},
       {"train.minimum_rate", &t.minimum_rate, "where the schedule ends", {}, 0, 1000},
-      {"train.warmup", &t.warmup, "steps; 0: none; -1: the preset's", {}, -1},
+      {"train.warmup", &t.warmup, "steps; 0: none; -1: the preset's, fewer in a short run", {}, -1},
       {"train.precision", &t.precision, "of the products: f32, bf16 or auto", {"auto", "f32", "bf16"}},
       {"train.activation_checkpointing",
        &t.activation_checkpointing,
@@ -173,8 +173,14 @@ void check_resolved(const TrainConfig& config) {
   const TrainConfig::Run& t = config.train;
   model_config(config, 8, 8);
   check_optimizer(optimizer_config(config));
-  if (needs_total_steps(schedule_kind(t.schedule)) && t.max_steps == 0)
-    fail("[config] train.schedule '{}' ends at train.max_steps, which is 0: expected a number of steps", t.schedule);
+  if (needs_total_steps(schedule_kind(t.schedule))) {
+    if (t.max_steps == 0)
+      fail("[config] train.schedule '{}' ends at train.max_steps, which is 0: expected a number of steps", t.schedule);
+    if (t.warmup >= t.max_steps) {
+      fail("[config] train.warmup is {} and train.max_steps {}: train.schedule '{}' expects fewer steps of warm-up",
+           t.warmup, t.max_steps, t.schedule);
+    }
+  }
   learning_rate(schedule_of(config), 1);
 }
 

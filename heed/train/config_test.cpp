@@ -398,6 +398,23 @@ TEST(Config, NoWarmUpCanBeSaid) {
   EXPECT_EQ(config.train.warmup, 0);
 }
 
+TEST(Config, AShortRunLeavesItsWarmUp) {
+  const auto warmup = [](int64_t steps, int64_t said = -1, const char* schedule = "sqrt") {
+    TrainConfig config = enough();
+    config.model.preset = "tiny";
+    config.train.max_steps = steps, config.train.warmup = said, config.train.schedule = schedule;
+    resolve_config(config, 1000);
+    check_resolved(config);
+    return config.train.warmup;
+  };
+  EXPECT_EQ(warmup(0), 2000);
+  EXPECT_EQ(warmup(20'000), 2000);
+  EXPECT_EQ(warmup(8000), 2000);
+  EXPECT_EQ(warmup(400), 100);
+  EXPECT_EQ(warmup(400, 399, "linear"), 399);
+  for (const int64_t steps : {1, 2, 5, 1000}) EXPECT_LT(warmup(steps, -1, "cosine"), steps);
+}
+
 TEST(Config, BleuSplitsInEveryWayThatEvalDoes) {
   for (const std::string& name : bleu_tokens_names()) EXPECT_EQ(set_to("bleu_tokens=" + name).valid.bleu_tokens, name);
 }

@@ -110,7 +110,8 @@ TEST_P(RunTest, WhatCannotBeTrainedReplacesNothing) {
   refuse("expected AdamW", [](TrainConfig::Run& t) { t.optimizer = "adam", t.weight_decay = 0.01; });
   refuse("train.schedule 'cosine' ends at train.max_steps, which is 0",
          [](TrainConfig::Run& t) { t.schedule = "cosine", t.max_steps = 0, t.max_epochs = 3; });
-  refuse("expected more steps than warm-up", [](TrainConfig::Run& t) { t.schedule = "linear", t.warmup = 6; });
+  refuse("train.warmup is 6 and train.max_steps 6: train.schedule 'linear' expects fewer",
+         [](TrainConfig::Run& t) { t.schedule = "linear", t.warmup = 6; });
   refuse("minimum <= peak", [](TrainConfig::Run& t) { t.minimum_rate = 0.5; });
   EXPECT_FALSE(fs::exists(staging_of(config_.save.out)));
 }

@@ -232,6 +232,11 @@ double learning_rate_of(int64_t d_model) {
   return widest->learning_rate;
 }
 
+// A short run spends most of its steps at rates that teach.
+int64_t usual_warmup(int64_t of_preset, int64_t max_steps) {
+  return max_steps > 0 ? std::min(of_preset, max_steps / 4) : of_preset;
+}
+
 std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
   const bool fresh = c.model.from.empty();
   std::string said;
@@ -248,7 +253,7 @@ std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
   constexpr double kTuning = 0.1;
   const double rate = fresh ? p.learning_rate : kTuning * learning_rate_of(c.model.d_model);
   if (c.train.schedule != "paper") fill(c.train.learning_rate, rate);  // the paper's follows from d_model
-  if (c.train.warmup < 0) c.train.warmup = fresh ? p.warmup : p.warmup / 10;
+  if (c.train.warmup < 0) c.train.warmup = usual_warmup(fresh ? p.warmup : p.warmup / 10, c.train.max_steps);
   if (c.train.max_steps == 0 && c.train.max_epochs == 0 && c.train.max_minutes == 0) {
     c.train.max_epochs = epochs_worth(pairs * c.text.variants);
     if (!fresh) c.train.max_epochs /= 10;
