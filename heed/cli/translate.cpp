@@ -100,15 +100,12 @@ std::vector<int32_t> prefix_of(const std::string& typed, int64_t vocabulary) {
   }
 }
 
-// A translation that begins beyond its end.
+// A translation that begins where the model's positions end.
 void check_prefix(const Options& o, const tasks::Translator& translator, const std::vector<int32_t>& ids) {
   const size_t tokens = o.ids || o.prefix.empty() ? ids.size() : translator.tokenizers.target->encode(o.prefix).size();
-  const auto fewer_than = [&](int64_t most, const char* what) {
-    if (tokens > 0 && static_cast<int64_t>(tokens) >= most)
-      fail("[translate] --prefix has {} tokens, and {} {}: expected fewer", tokens, what, most);
-  };
-  if (o.max_length > 0) fewer_than(o.max_length, "--max-length is");
-  fewer_than(decode::longest_sequence(translator.model.config.decoder), "the positions of the model are");
+  const int64_t most = decode::longest_sequence(translator.model.config.decoder);
+  if (tokens > 0 && static_cast<int64_t>(tokens) >= most)
+    fail("[translate] --prefix has {} tokens, and the positions of the model are {}: expected fewer", tokens, most);
 }
 
 void run(const Options& o, const Common& common) {
@@ -166,7 +163,8 @@ void add_translate(CLI::App& parent, const Common& common) {
   add_number(app, "--temperature", o->temperature, {1e-6, 1e6}, "of the draws; 1 without it");
   add_whole(app, "--top-k", o->top_k, {0, 1 << 24}, "draw from the k likeliest tokens alone; 0: all");
   add_number(app, "--top-p", o->top_p, {1e-9, 1}, "draw from the fewest tokens that hold this much together");
-  add_whole(app, "--max-length", o->max_length, {0, 1 << 20}, "tokens of a translation; 0: by the length of the line");
+  add_whole(app, "--max-length", o->max_length, {0, 1 << 20},
+            "tokens of a translation beyond its prefix; 0: by the length of the line");
   add_text(app, "--prefix", o->prefix, "what every translation starts with");
   add_flag(app, "--ids", o->ids, "lines of token ids in and out, without the prefix; no tokenizer is needed");
   add_choice(app, "--long", o->long_lines, {"split", "refuse"}, "lines over --max-source tokens: split without it");

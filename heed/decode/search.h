@@ -14,7 +14,7 @@ struct SearchConfig {
   int64_t beam = 5;           // hypotheses kept; 1 is greedy
   int64_t nbest = 1;          // given back, at most beam
   double length_penalty = 1;  // score = log p / length^penalty; 0 does not mind short ones
-  int64_t max_length = 0;     // tokens out; 0: by the length of the source
+  int64_t max_length = 0;     // tokens said beyond a prefix; 0: by the length of the source
   // What the limit stopped is as good as what ended, by its score: a text may go on, a translation should end.
   bool may_go_on = false;
   // Sampling instead of a search: the beam is 1 then.

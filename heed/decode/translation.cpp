@@ -47,8 +47,8 @@ void Translation::join(const std::vector<Request>& requests) {
     const int64_t tokens = static_cast<int64_t>(request.source.size());
     Rows start{ids_.start};
     append(start, request.prefix);
-    const int64_t longest = std::min(config_.limit(tokens), longest_sequence(model_.config.decoder));
-    const int64_t limit = std::max<int64_t>(1, longest - static_cast<int64_t>(request.prefix.size()));
+    const int64_t room = longest_sequence(model_.config.decoder) - static_cast<int64_t>(request.prefix.size());
+    const int64_t limit = std::max<int64_t>(1, std::min(config_.limit(tokens), room));
     running_.push_back({request, BeamSearch(config_, limit, {ids_.eos}), {row, row + tokens}, {{}}, {start}});
     row += tokens;
   }

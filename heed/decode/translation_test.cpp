@@ -204,12 +204,28 @@ TEST(Translation, APrefixIsWhatTheAnswerStartsWith) {
   Request request = sentences(1)[0];
   const Hypothesis free = translate(model, {.beam = 1}, {request}, 1).at({0, 0}).at(0);
   ASSERT_GE(free.ids.size(), 3u);
-  // The start of its own answer changes nothing about the rest.
+  // The start of its own answer changes nothing about the rest, which may be as long as without it.
   request.prefix = {free.ids[0], free.ids[1]};
-  EXPECT_EQ(translate(model, {.beam = 1}, {request}, 1).at({0, 0}).at(0).ids, free.ids);
+  std::vector<int32_t> same = translate(model, {.beam = 1}, {request}, 1).at({0, 0}).at(0).ids;
+  ASSERT_EQ(same.size(), free.ids.size() + (free.ended ? 0 : 2));
+  same.resize(free.ids.size());
+  EXPECT_EQ(same, free.ids);
   request.prefix = {7, 8, 9};
   const Hypothesis led = translate(model, {.beam = 3}, {request}, 1).at({0, 0}).at(0);
   EXPECT_TRUE(std::equal(request.prefix.begin(), request.prefix.end(), led.ids.begin()));
+}
+
+// However long what is given, as much is said behind it as is allowed.
+TEST(Translation, APrefixTakesNothingFromTheLengthOfTheAnswer) {
+  const models::EncoderDecoder model = small_model();
+  Request request{.number = 0, .source = {5, 0}};
+  request.prefix = std::vector<int32_t>(60, 7);
+  const auto said = [&](const SearchConfig& config) {
+    return translate(model, config, {request}, 1).at({0, 0}).at(0).ids.size() - request.prefix.size();
+  };
+  // Nothing ends: the end is as unlikely as anything.
+  EXPECT_EQ(said({.beam = 1, .sample = true, .sampling = {.temperature = 1e6, .seed = 3}}), 36u);
+  EXPECT_EQ(said({.beam = 1, .max_length = 9, .sample = true, .sampling = {.temperature = 1e6, .seed = 3}}), 9u);
 }
 
 TEST(Translation, ForbiddenTokensAreNeverSaid) {
