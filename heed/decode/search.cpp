@@ -19,13 +19,13 @@ void SearchConfig::check() const {
   if (sample && beam != 1) fail("[search] sampling with a beam of {}: expected 1", beam);
 }
 
-double BeamSearch::score(double log_probability, int64_t length) const {
-  return log_probability / std::pow(static_cast<double>(std::max<int64_t>(1, length)), config_.length_penalty);
+double SearchConfig::score(double log_probability, int64_t length) const {
+  return log_probability / std::pow(static_cast<double>(std::max<int64_t>(1, length)), length_penalty);
 }
 
 void BeamSearch::end(Hypothesis hypothesis, bool with_eos) {
   hypothesis.ended = with_eos;
-  hypothesis.score = score(hypothesis.log_probability, static_cast<int64_t>(hypothesis.ids.size()) + with_eos);
+  hypothesis.score = config_.score(hypothesis.log_probability, static_cast<int64_t>(hypothesis.ids.size()) + with_eos);
   ended_.push_back(std::move(hypothesis));
 }
 
@@ -84,7 +84,7 @@ bool BeamSearch::settled() {
   if (ended_.size() > enough) ended_.resize(enough);
   const int64_t length = live_.empty() ? 0 : static_cast<int64_t>(live_[0].ids.size());
   return live_.empty() || length >= limit_ ||
-         (ended_.size() == enough && score(live_[0].log_probability, length) <= ended_.back().score);
+         (ended_.size() == enough && config_.score(live_[0].log_probability, length) <= ended_.back().score);
 }
 
 void BeamSearch::finish() {

@@ -22,6 +22,7 @@ struct SearchConfig {
   SamplingConfig sampling = {};
 
   int64_t limit(int64_t source_tokens) const { return max_length > 0 ? max_length : 3 * source_tokens + 30; }
+  double score(double log_probability, int64_t length) const;  // length: tokens said, with the end
   void check() const;
 };
 
@@ -60,7 +61,6 @@ class BeamSearch {
   std::vector<Hypothesis> best() const;  // the best first, nbest at most; when done at least one
 
  private:
-  double score(double log_probability, int64_t length) const;
   void end(Hypothesis hypothesis, bool with_eos);
   void sort_ended();
   bool settled();

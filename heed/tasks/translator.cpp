@@ -9,6 +9,7 @@
 #include "heed/base/error.h"
 #include "heed/decode/alignment.h"
 #include "heed/models/directory.h"
+#include "heed/tasks/text_joint.h"
 #include "heed/text/unicode.h"
 
 namespace heed::tasks {
@@ -173,9 +174,9 @@ class TextStream {
       for (size_t i = sample; i < line.answers.size(); i += samples) best = std::min(best, line.answers[i].best.size());
       for (size_t rank = 0; rank < best; ++rank) {
         TranslatedLine joined;
-        Offsets words;
+        Before before;
         for (size_t i = sample; i < line.answers.size(); i += samples) {
-          append(joined, line.answers[i].best[rank], line.asked[i], line.by_ids, words);
+          append(joined, line.answers[i].best[rank], line.asked[i], line.by_ids, before);
         }
         all.push_back(std::move(joined));
       }
@@ -183,30 +184,45 @@ class TextStream {
     return all;
   }
 
-  struct Offsets {
-    int64_t source = 0, target = 0;  // words of the parts before
+  // What the parts before hold.
+  struct Before {
+    int64_t tokens = 0;  // said, with their ends
+    int64_t source_words = 0, target_words = 0;
   };
   void append(TranslatedLine& to, const decode::Hypothesis& h, const decode::Request& asked, bool by_ids,
-              Offsets& words) const {
+              Before& before) const {
     // Who gave the prefix as ids has it: only new ones go out.
     const size_t known = by_ids ? std::min(asked.prefix.size(), h.ids.size()) : 0;
     to.ids.insert(to.ids.end(), h.ids.begin() + static_cast<int64_t>(known), h.ids.end());
-    to.score += h.score, to.log_probability += h.log_probability;
+    // The score of a line is that of one translation, however many parts it came in.
+    const size_t said = h.ids.size() - std::min(asked.prefix.size(), h.ids.size());
+    before.tokens += static_cast<int64_t>(said) + h.ended;
+    to.log_probability += h.log_probability;
+    to.score = config_.stream.search.score(to.log_probability, before.tokens);
     to.ended = to.ended && h.ended;
     if (by_ids) return;
-    const std::vector<int32_t>& source = asked.source;
-    const text::Tokenizer &source_pieces = *t_.tokenizers.source, &target_pieces = *t_.tokenizers.target;
-    if (config_.alignment && !source.empty()) {
-      const Tensor weights = decode::alignment_weights(t_.model, source, h.ids);
-      for (const WordPair& pair : word_alignment(weights, source, source_pieces, h.ids, target_pieces)) {
-        to.alignment.emplace_back(pair.first + words.source, pair.second + words.target);
-      }
-      words.source += word_count({source.begin(), source.end() - 1}, source_pieces);
-      words.target += word_count(h.ids, target_pieces);
+    const std::string text = t_.tokenizers.target->decode(h.ids);
+    const std::string_view between = joint(to.text, text);
+    if (config_.alignment && !asked.source.empty()) {
+      // Where nothing stands between them, a word goes on in the next part.
+      if (between.empty() && before.target_words > 0 && !text.empty()) --before.target_words;
+      align(to, h.ids, asked.source, before);
     }
-    const std::string text = target_pieces.decode(h.ids);
-    if (!to.text.empty() && !text.empty()) to.text += ' ';
-    to.text += text;
+    (to.text += between) += text;
+  }
+
+  void align(TranslatedLine& to, const std::vector<int32_t>& target, const std::vector<int32_t>& source,
+             Before& before) const {
+    const text::Tokenizer &source_pieces = *t_.tokenizers.source, &target_pieces = *t_.tokenizers.target;
+    if (before.source_words > 0 && !source_pieces.bytes(source[0]).starts_with(' ')) --before.source_words;
+    const int64_t last = to.alignment.empty() ? -1 : to.alignment.back().second;
+    const Tensor weights = decode::alignment_weights(t_.model, source, target);
+    for (const WordPair& pair : word_alignment(weights, source, source_pieces, target, target_pieces)) {
+      if (pair.second + before.target_words == last) continue;
+      to.alignment.emplace_back(pair.first + before.source_words, pair.second + before.target_words);
+    }
+    before.source_words += word_count({source.begin(), source.end() - 1}, source_pieces);
+    before.target_words += word_count(target, target_pieces);
   }
 
   const TranslatorView t_;

@@ -4,6 +4,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <utility>
+
 #include "heed/base/error.h"
 #include "heed/decode/test_pointing.h"
 #include "heed/tasks/score.h"
@@ -199,6 +202,42 @@ TEST(Translate, LinesAreSplitWhereTrainingEnded) {
   EXPECT_EQ(split, translate({model, tokenizers}, {line}, told)[0]);
   told.max_source = 512;
   EXPECT_NE(split, translate({model, tokenizers}, {line}, told)[0]);
+}
+
+std::vector<TranslatedLine> found_for(const TranslatorView& translator, const std::string& text,
+                                      const TranslateConfig& config) {
+  std::vector<TranslatedLine> found;
+  bool asked = false;
+  const auto next = [&](SourceLine& line, bool) {
+    if (std::exchange(asked, true)) return decode::Input::kEnd;
+    line.text = text;
+    return decode::Input::kReady;
+  };
+  translate_text(translator, config, next, [&](const Translated& t) { found = t.best; });
+  return found;
+}
+
+// As if it had been translated whole: the probabilities of all parts, by the length of them all.
+TEST(Translate, ALineOfPartsIsScoredAsOne) {
+  const models::EncoderDecoder model = small_model(259, nn::PositionKind::kSinusoidal);
+  const text::TokenizerPair tokenizers{bytes(), bytes(), true};
+  for (const double penalty : {0.0, 0.6, 1.0}) {
+    TranslateConfig config;
+    config.stream.search = {.beam = 2, .nbest = 2, .length_penalty = penalty};
+    config.max_source = 13;
+    double log_probability = 0;
+    double tokens = 0;
+    for (const char* part : {"the cat saw.", " a dog ran.", " he slept"}) {
+      const TranslatedLine one = found_for({model, tokenizers}, part, config)[0];
+      log_probability += one.log_probability;
+      const double length = static_cast<double>(one.ids.size()) + one.ended;
+      EXPECT_DOUBLE_EQ(one.score, one.log_probability / std::pow(length, penalty));
+      tokens += length;
+    }
+    const TranslatedLine whole = found_for({model, tokenizers}, "the cat saw. a dog ran. he slept", config)[0];
+    EXPECT_DOUBLE_EQ(whole.log_probability, log_probability);
+    EXPECT_DOUBLE_EQ(whole.score, log_probability / std::pow(tokens, penalty));
+  }
 }
 
 TEST(Translate, WithoutNumbersThereIsALineAllTheSame) {

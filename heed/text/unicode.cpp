@@ -5,6 +5,7 @@
 #include <unicode/normalizer2.h>
 #include <unicode/uchar.h>
 #include <unicode/unistr.h>
+#include <unicode/uscript.h>
 
 #include <algorithm>
 #include <array>
@@ -218,6 +219,23 @@ int columns(char32_t c) {
   if ((U_GET_GC_MASK(code) & kJoin) != 0 && c != kSoftHyphen) return 0;
   const int width = u_getIntPropertyValue(code, UCHAR_EAST_ASIAN_WIDTH);
   return width == U_EA_WIDE || width == U_EA_FULLWIDTH ? 2 : 1;
+}
+
+Writing writing_of(char32_t c) {
+  UErrorCode status = U_ZERO_ERROR;
+  switch (uscript_getScript(static_cast<UChar32>(c), &status)) {
+    case USCRIPT_HAN:
+    case USCRIPT_HIRAGANA:
+    case USCRIPT_KATAKANA:
+    case USCRIPT_BOPOMOFO:
+      return Writing::kWithoutBlanks;
+    case USCRIPT_COMMON:  // theirs are as wide as their letters: 。「」ー
+      return columns(c) == 2 && !is_symbol(c) ? Writing::kWithoutBlanks : Writing::kAny;
+    case USCRIPT_INHERITED:
+      return Writing::kAny;
+    default:
+      return Writing::kWithBlanks;
+  }
 }
 
 bool is_punctuation(char32_t c) { return (U_MASK(u_charType(static_cast<UChar32>(c))) & U_GC_P_MASK) != 0; }

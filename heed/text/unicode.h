@@ -35,6 +35,11 @@ void replace_all(std::string& text, std::string_view from, std::string_view to);
 // Of a terminal: Hangul, kana, Chinese characters and emoji take two, marks that join the character before none.
 int columns(char32_t c);
 
+// Whether words of a character's writing stand apart by blanks: not those of Chinese and Japanese. Digits, emoji and marks
+// of all languages tell nothing.
+enum class Writing { kAny, kWithBlanks, kWithoutBlanks };
+Writing writing_of(char32_t c);
+
 // General categories P, S and N.
 bool is_punctuation(char32_t c);
 bool is_symbol(char32_t c);

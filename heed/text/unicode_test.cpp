@@ -64,6 +64,14 @@ TEST(Unicode, KnowsCategories) {
   EXPECT_TRUE(is_number(U'7') && is_number(U'½') && is_number(U'Ⅷ') && !is_number(U'a'));
 }
 
+TEST(Unicode, KnowsWritingWithoutBlanks) {
+  for (const char32_t c : std::u32string_view(U"猫ひカーㄅ。、「」！"))
+    EXPECT_EQ(writing_of(c), Writing::kWithoutBlanks) << to_utf8({&c, 1});
+  for (const char32_t c : {U'a', U'é', U'고', U'я', U'ع'}) EXPECT_EQ(writing_of(c), Writing::kWithBlanks);
+  for (const char32_t c : {U'1', U'.', U'“', U'…', U' ', U'😀', char32_t{0x0301}})
+    EXPECT_EQ(writing_of(c), Writing::kAny);
+}
+
 // Bytes one by one: what is not held back any more is what the whole would be.
 TEST(Unicode, UnfinishedCharactersAreHeldBack) {
   const std::string kinds[] = {
