@@ -73,15 +73,11 @@ nlohmann::json to_json(const tasks::Translated& t, const Options& o) {
   return {{"line", t.number}, {"translations", std::move(best)}};
 }
 
-// Plain: the text alone. More is asked for by flags, Moses' way: "0 ||| text ||| score".
+// Plain: the text alone. More is asked for by flags, Moses' way: "0 ||| text ||| score"; of an empty text as of any.
 std::string to_text(const tasks::Translated& t, const Options& o) {
   std::string out;
   for (const tasks::TranslatedLine& line : t.best) {
     const bool numbered = o.nbest > 1;
-    if (line.ids.empty() && !numbered) {  // an empty line stays one
-      out += '\n';
-      continue;
-    }
     if (numbered) out += fmt::format("{} ||| ", t.number);
     out += o.ids ? fmt::format("{}", fmt::join(line.ids, " ")) : line.text;
     if (numbered || o.score) out += fmt::format(" ||| {:.6f}", line.score);

@@ -183,6 +183,20 @@ TEST_F(TranslateProgram, MoreIsSaidWhenItIsAskedFor) {
   for (const std::string& line : led) EXPECT_TRUE(line.starts_with("고양이")) << line;
 }
 
+// Who cuts the lines finds as many columns in each.
+TEST_F(TranslateProgram, AnEmptyLineHasTheColumnsThatAreAskedFor) {
+  const std::vector<std::pair<std::vector<std::string>, std::string>> ways = {
+      {{"--score"}, " ||| 0.000000"},
+      {{"--alignment"}, " ||| "},
+      {{"--score", "--alignment"}, " ||| 0.000000 ||| "},
+      {{"--nbest", "2", "--alignment"}, "1 |||  ||| 0.000000 ||| "},
+      {{"--score", "--ids"}, " ||| 0.000000"}};
+  for (const auto& [how, empty] : ways) {
+    const bool ids = how.back() == "--ids";
+    EXPECT_EQ(lines_of(translated(ids ? "5\n\n" : "the dog\n \n", how)).back(), empty);
+  }
+}
+
 TEST_F(TranslateProgram, APrefixLeavesRoom) {
   // What may be said is counted behind it.
   const std::string two = answer("5\n", {"translate", model_, "--ids", "--quiet", "--prefix", "5 6 7 8", "--max-length",
