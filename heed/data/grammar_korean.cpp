@@ -79,7 +79,7 @@ std::string in_korean(const Sentence& sentence) {
   const Politeness politeness = politeness_of(sentence);
   std::string text = subject_of(sentence.subject, sentence.statement, sentence) + " ";
   if (sentence.time) (text += sentence.time->korean) += ' ';
-  if (sentence.place) (text += sentence.place->korean) += "에서 ";
+  if (sentence.place) ((text += sentence.place->korean) += sentence.statement.verb->at) += ' ';
   text += complements_of(sentence.statement, politeness);
   if (!sentence.second) return text + ending_of(sentence.statement, sentence);
   // Only the last verb says tense and politeness.

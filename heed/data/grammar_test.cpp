@@ -145,6 +145,8 @@ TEST(Grammar, NegationTakesATopic) {
 TEST(Grammar, Pronouns) {
   expect(does({pronoun("i")}, "drink", {some("water")}), "i drank water", "나는 물을 마셨다");
   expect(politely(does({pronoun("i")}, "drink", {some("water")})), "i drank water sir", "저는 물을 마셨어요");
+  expect(does({pronoun("we")}, "drink", {some("water")}), "we drank water", "우리는 물을 마셨다");
+  expect(politely(does({pronoun("we")}, "drink", {some("water")})), "we drank water sir", "저희는 물을 마셨어요");
   expect(does({pronoun("they")}, "study", {some("math")}, kPresent), "they study math", "그들은 수학을 공부한다");
   expect(does({pronoun("she")}, "study", {some("korean")}, kPresent), "she studies korean", "그녀는 한국어를 공부한다");
 }
@@ -157,6 +159,7 @@ TEST(Grammar, Owners) {
   expect(does({owned_by("girl", "dog")}, "break", {owned("his", "cup")}), "the girl's dog broke his cup",
          "소녀의 개가 그의 컵을 깼다");
   expect(is(owned("our", "new car"), "fast"), "our new car is fast", "우리 새 자동차는 빠르다");
+  expect(politely(is(owned("our", "new car"), "fast")), "our new car is fast sir", "저희 새 자동차는 빨라요");
 }
 
 TEST(Grammar, EveryCounter) {
@@ -226,6 +229,11 @@ TEST(Grammar, GivingAndGoing) {
 TEST(Grammar, TimeAndPlace) {
   expect(when(where(does({the("girl")}, "read", {a("book")}), "도서관"), "yesterday"),
          "the girl read a book in the library yesterday", "소녀가 어제 도서관에서 책을 읽었다");
+  // Whoever hides something puts it there; whoever does anything else does it there.
+  expect(where(does({the("thief")}, "hide", {the("key")}), "공원"), "the thief hid the key in the park",
+         "도둑이 공원에 열쇠를 숨겼다");
+  expect(where(does({the("thief")}, "lose", {the("key")}), "공원"), "the thief lost the key in the park",
+         "도둑이 공원에서 열쇠를 잃어버렸다");
 }
 
 TEST(Grammar, And) {
@@ -260,6 +268,7 @@ TEST(Grammar, TrickySentencesAreItsOwn) {
       gives(the("king"), "give", owned_by("girl", "ring"), the("farmer"), true),
       when(to(does({the("boy"), the("girl")}, "go"), "집"), "yesterday"),
       both(does({the("dog")}, "drink", {some("water")}), does({the("cat")}, "eat", {a("fish")})),
+      where(does({the("thief")}, "hide", {the("ring")}), "정원"),
       politely(both(is(owned("our", "horse", true), "fast"), is(the("horse"), "beautiful"), true)),
   };
   ASSERT_EQ(built.size(), tricky_sentences().size());

@@ -28,8 +28,10 @@ const std::vector<TrickySentence>& tricky_sentences() {
        "and between nouns is 과 after a consonant, 와 after a vowel"},
       {{"the dog drank water and the cat ate a fish", "개가 물을 마시고 고양이가 물고기를 먹었다"},
        "and between clauses is -고; only the last verb tells the tense"},
-      {{"our horses are fast and beautiful sir", "우리 말들은 빠르고 아름다워요"},
-       "adjectives take endings as verbs do"},
+      {{"the thief hid the ring in the garden", "도둑이 정원에 반지를 숨겼다"},
+       "where something comes to be takes 에, where something is done 에서"},
+      {{"our horses are fast and beautiful sir", "저희 말들은 빠르고 아름다워요"},
+       "politely 우리 becomes 저희; adjectives take endings as verbs do"},
   };
   return all;
 }

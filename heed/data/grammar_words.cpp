@@ -142,7 +142,7 @@ constexpr Verb kVerbs[] = {
     {"throw", "threw", {"던지다"}, kPerson, kThrown},
     {"break", "broke", {"깨다"}, kAnyone, kBreaks},
     {"lose", "lost", {"잃어버리다"}, kPerson, kKept},
-    {"hide", "hid", {"숨기다"}, kPerson, kKept},
+    {"hide", "hid", {"숨기다"}, kPerson, kKept, "", true, false, "에"},
     {"wear", "wore", {"쓰다"}, kPerson, kHead},
     {"wear", "wore", {"입다"}, kPerson, kBody},
     {"wear", "wore", {"끼다"}, kPerson, kFinger},
@@ -208,13 +208,13 @@ constexpr Adjective kAdjectives[] = {
 
 constexpr Pronoun kPronouns[] = {
     {"i", "나", "저", false},      {"he", "그", "그", true},        {"she", "그녀", "그녀", true},
-    {"we", "우리", "우리", false}, {"they", "그들", "그들", false},
+    {"we", "우리", "저희", false}, {"they", "그들", "그들", false},
 };
 
 // Whoever speaks politely to a "you" calls it 선생님.
 constexpr Owner kOwners[] = {
     {"my", "내", "제"},          {"your", "네", "선생님의"}, {"his", "그의", "그의"},
-    {"her", "그녀의", "그녀의"}, {"our", "우리", "우리"},    {"their", "그들의", "그들의"},
+    {"her", "그녀의", "그녀의"}, {"our", "우리", "저희"},    {"their", "그들의", "그들의"},
 };
 
 constexpr Place kPlaces[] = {

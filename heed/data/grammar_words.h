@@ -67,6 +67,7 @@ struct Verb {
   std::string_view preposition = {};  // "for" of "waits for"
   bool somewhere = true;              // may be said with a place
   bool by_ability = false;            // not to do it is not to manage: 찾지 못하다
+  std::string_view at = "에서";       // of a place where it is done; 에 where something comes to be there: 숨기다
 };
 
 // What two adjectives may disagree about: nothing is fast and slow.
