@@ -1,7 +1,6 @@
 #include "heed/data/grammar.h"
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <sstream>
 #include <unordered_set>
@@ -84,20 +83,21 @@ std::set<std::string> all_words() {
   return words;
 }
 
-constexpr std::array<std::pair<std::string_view, std::string_view>, 12> kShortForms{{
-    {"didn't", "did not"},
-    {"doesn't", "does not"},
-    {"don't", "do not"},
-    {"won't", "will not"},
-    {"isn't", "is not"},
-    {"aren't", "are not"},
-    {"wasn't", "was not"},
-    {"weren't", "were not"},
-    {"i'm", "i am"},
-    {"i'll", "i will"},
-    {"he'll", "he will"},
-    {"she'll", "she will"},
-}};
+// "won't" as "will not", "she'll" as "she will". An "'s" is "is" behind a pronoun alone: "the girl's" owns something.
+std::string long_form(const std::string& word) {
+  using Form = std::pair<std::string_view, std::string_view>;
+  constexpr Form kWhole[] = {{"won't", "will not"}, {"can't", "can not"}, {"cannot", "can not"},
+                             {"he's", "he is"},     {"she's", "she is"},  {"it's", "it is"}};
+  constexpr Form kEndings[] = {{"n't", " not"}, {"'m", " am"}, {"'re", " are"}, {"'ll", " will"}};
+  for (const Form& form : kWhole) {
+    if (word == form.first) return std::string(form.second);
+  }
+  for (const auto& [ending, is] : kEndings) {
+    if (word.size() > ending.size() && word.ends_with(ending))
+      return word.substr(0, word.size() - ending.size()).append(is);
+  }
+  return word;
+}
 
 }  // namespace
 
@@ -147,10 +147,8 @@ std::string grammar_input(std::string_view typed) {
   std::istringstream stream{clean};
   std::string result;
   for (std::string word; stream >> word;) {
-    const auto form =
-        std::find_if(kShortForms.begin(), kShortForms.end(), [&](const auto& f) { return f.first == word; });
     if (!result.empty()) result += ' ';
-    result += form == kShortForms.end() ? std::string_view(word) : form->second;
+    result += long_form(word);
   }
   return result;
 }

@@ -145,6 +145,46 @@ TEST(GrammarInput, IsMadeFit) {
   EXPECT_EQ(grammar_input("고양이"), "고양이");
 }
 
+TEST(GrammarInput, ShortFormsAreSaidInFull) {
+  const std::pair<const char*, const char*> forms[] = {{"I'm", "i am"},
+                                                       {"I'll", "i will"},
+                                                       {"he's", "he is"},
+                                                       {"he'll", "he will"},
+                                                       {"she's", "she is"},
+                                                       {"she'll", "she will"},
+                                                       {"it's", "it is"},
+                                                       {"we're", "we are"},
+                                                       {"we'll", "we will"},
+                                                       {"they're", "they are"},
+                                                       {"you're", "you are"},
+                                                       {"they'll", "they will"},
+                                                       {"you'll", "you will"},
+                                                       {"don't", "do not"},
+                                                       {"doesn't", "does not"},
+                                                       {"didn't", "did not"},
+                                                       {"won't", "will not"},
+                                                       {"isn't", "is not"},
+                                                       {"aren't", "are not"},
+                                                       {"wasn't", "was not"},
+                                                       {"weren't", "were not"},
+                                                       {"can't", "can not"},
+                                                       {"girl's", "girl's"},
+                                                       {"ma'am", "ma'am"},
+                                                       {"the cat'll", "the cat will"}};
+  for (const auto& [typed, full] : forms) {
+    std::string curly = typed;
+    curly.replace(curly.find('\''), 1, "’");
+    EXPECT_EQ(grammar_input(typed), full);
+    EXPECT_EQ(grammar_input(curly), full);
+  }
+  for (const char* said : {"They’re hungry.", "We’re not farmers!", "she's a nurse, ma’am", "I’ll read a book"})
+    EXPECT_TRUE(unknown_words(said).empty()) << said;
+  // What the grammar cannot say is told by the word that it lacks.
+  const auto unknown = unknown_words("you're hungry");
+  ASSERT_EQ(unknown.size(), 1u);
+  EXPECT_EQ(unknown[0].word, "you");
+}
+
 TEST(GrammarInput, UnknownWords) {
   EXPECT_TRUE(unknown_words("The girl's dog didn't catch two mice, ma'am.").empty());
   const auto unknown = unknown_words("the elefant caght the mouse");
