@@ -108,11 +108,10 @@ Trained learn(const Options& o, const Common& common, uint64_t seed) {
   write_tsv(work.file("valid.tsv"), data::grammar_sentences(data::GrammarPart::kOrdinary, kShown, seed + 1000));
   const train::TrainConfig config = demo_config(work, o, seed);
   const train::RunResult result =
-      train::run_training(config, {.overwrite = o.overwrite}, progress, interrupted,
+      train::run_training(config, {.overwrite = o.overwrite, .keep_data = !o.out.empty()}, progress, interrupted,
                           [&](const train::TrainConfig& resolved, const train::Forecast& forecast) {
                             progress.started(resolved, forecast);
                           });
-  if (!o.out.empty() && result.prepared) train::keep_data(o.out);
   if (result.ended == train::Ended::kAsked) {
     if (o.out.empty() || !result.prepared) throw Failure("[demo] stopped: nothing was written");
     throw Failure(fmt::format("[demo] stopped and saved after step {}: heed train {}/train.toml --resume goes on",

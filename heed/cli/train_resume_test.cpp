@@ -302,6 +302,24 @@ TEST_P(Training, AnInterruptedDemoLeavesNothing) {
   EXPECT_TRUE(fs::is_empty(path("tmp")));
 }
 
+// Its sentences lie in MODEL before the first step, so that what a kill leaves behind goes on.
+TEST_P(Training, AKilledDemoGoesOn) {
+  if (text() || images()) GTEST_SKIP() << "the demo translates";
+  if (!kTimed) GTEST_SKIP() << "its sentences take a minute";
+  fs::create_directory(path("tmp"));
+  pid_t pid = start({"demo", "--quiet", "--out", path("model")}, [&] { ::setenv("TMPDIR", path("tmp").c_str(), 1); });
+  wait_for("model/metrics.jsonl");
+  ::kill(pid, SIGKILL);
+  EXPECT_EQ(status_of(pid), -1);
+  fs::remove_all(path("tmp"));
+  pid = start({"train", path("model/train.toml"), "--resume"});
+  while (err().find("tok/s") == std::string::npos && ::waitpid(pid, nullptr, WNOHANG) == 0) sleep_for(0.01);
+  ::kill(pid, SIGINT);
+  EXPECT_EQ(status_of(pid), 1) << err();
+  EXPECT_NE(err().find("no checkpoint was saved: the run begins again at step 0"), std::string::npos) << err();
+  EXPECT_NE(err().find("stopped and saved after step"), std::string::npos) << err();
+}
+
 TEST_P(Training, WhatIsNoTextForATerminalIsEscaped) {
   if (text() || images()) GTEST_SKIP() << "its samples are of its own making";
   std::ofstream(path("valid.src")) << "ga \x1b[31mna\nna\n";

@@ -40,15 +40,17 @@ void check_early(TrainConfig config) {
 }
 
 // A run from the beginning: whatever can be wrong with its config and data is found before the folder is cleared.
-void begin(TrainConfig& config, const RunPaths& paths, Task& task, const Preparation& preparation) {
+void begin(TrainConfig& config, const RunPaths& paths, bool keeps_data, Task& task, const Preparation& preparation) {
   check_early(config);
-  const std::string fingerprint = data_fingerprint(config);
+  std::string fingerprint = data_fingerprint(config);
   const std::string said = resolve_config(config, task.survey(config, preparation));
   if (!said.empty()) preparation.observer.on_message(said);
   check_resolved(config);
   check_memory(config);
   stage_data(config, task, preparation);
+  if (keeps_data) stage_kept_data(config);
   clear_model(paths.model);
+  if (keeps_data) take_kept_data(config), fingerprint = data_fingerprint(config);
   store_config(config);
   take_staged(paths.model);
   write_file_atomically(prepared_mark(paths.model), fingerprint);
@@ -128,9 +130,10 @@ void tell_store(const std::string& left_out, int64_t unknown, int64_t tokens, Ob
   }
 }
 
-void prepare(TrainConfig& config, bool goes_on, Task& task, const Preparation& preparation) {
+void prepare(TrainConfig& config, Begin how, Task& task, const Preparation& preparation) {
   const RunPaths paths{config.save.out};
-  goes_on ? go_on(config, paths, task, preparation) : begin(config, paths, task, preparation);
+  if (how == Begin::kGoOn) return go_on(config, paths, task, preparation);
+  begin(config, paths, how == Begin::kFreshWithItsData, task, preparation);
 }
 
 }  // namespace heed::train

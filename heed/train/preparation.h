@@ -40,6 +40,7 @@ void store_config(const TrainConfig& config);
 
 // Fills the config and the model directory; the folder is locked by the caller.
 class Task;
-void prepare(TrainConfig& config, bool goes_on, Task& task, const Preparation& preparation);
+enum class Begin { kGoOn, kFresh, kFreshWithItsData };  // the last: its files are kept in MODEL
+void prepare(TrainConfig& config, Begin how, Task& task, const Preparation& preparation);
 
 }  // namespace heed::train

@@ -109,7 +109,11 @@ RunResult run_training(TrainConfig config, const RunOptions& options, Observer& 
   const Preparation preparation{observer, should_stop};
   const std::unique_ptr<Task> task = make_task(config);
   try {
-    prepare(config, goes_on, *task, preparation);
+    prepare(config,
+            goes_on             ? Begin::kGoOn
+            : options.keep_data ? Begin::kFreshWithItsData
+                                : Begin::kFresh,
+            *task, preparation);
   } catch (const StopAsked&) {
     return {.ended = Ended::kAsked, .state = {}, .prepared = false};
   }

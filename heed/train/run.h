@@ -19,6 +19,7 @@ struct RunOptions {
   bool resume = false;         // go on from the newest checkpoint; from the beginning where there is none
   bool overwrite = false;      // an existing MODEL may be replaced
   bool verify_resume = false;  // stop in the middle, resume, compare every bit, say so; then go on
+  bool keep_data = false;      // a new MODEL holds the files of its data from the start: where they are now they go
 };
 
 // Known before the first step.

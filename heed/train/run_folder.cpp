@@ -47,7 +47,8 @@ constexpr const char* kFiles[] = {"config.json",
                                   "curves.svg",
                                   "samples.png"};
 constexpr const char *kConfig = "train.toml", *kTraining = "training";
-constexpr const char *kLock = "lock", *kStaging = "staged", *kPrepared = "prepared", *kFinished = "finished";
+constexpr const char *kLock = "lock", *kStaging = "staged", *kPrepared = "prepared", *kFinished = "finished",
+                     *kData = "data";
 
 // Of an AtomicFile that was killed.
 bool is_temporary(const std::string& name) { return name.starts_with(".heed-") && name.ends_with(".tmp"); }
@@ -58,7 +59,7 @@ bool is_store(const std::string& name) {
 
 // What a run leaves in the folder "training", besides the lock and what is staged.
 bool is_of_a_run(const std::string& name) {
-  return name == kPrepared || name == kFinished || is_store(name) || name == "tensorboard" ||
+  return name == kPrepared || name == kFinished || name == kData || is_store(name) || name == "tensorboard" ||
          name == "verify.safetensors" || is_temporary(name) ||
          ((name.starts_with("checkpoint-") || name.starts_with("stopped-")) && name.ends_with(".safetensors"));
 }
@@ -271,19 +272,23 @@ std::string changed_files(const std::string& before, const std::string& now) {
 std::string prepared_mark(const std::string& model) { return (fs::path(model) / "training" / kPrepared).string(); }
 std::string finished_mark(const std::string& model) { return (fs::path(model) / "training" / kFinished).string(); }
 
-void keep_data(const std::string& model) {
-  const std::string config_path = (fs::path(model) / "train.toml").string();
-  TrainConfig config;
-  read_config_file(config, config_path);
-  for (auto* files : data_files(config)) {
-    for (std::string& path : *files) {
-      const fs::path kept = fs::absolute(fs::path(model) / "training" / fs::path(path).filename());
-      fs::copy_file(path, kept, fs::copy_options::overwrite_existing);
-      path = kept.string();
+void stage_kept_data(const TrainConfig& config) {
+  const fs::path to = fs::path(staging_of(config.save.out)) / kData;
+  fs::create_directories(to);
+  for (const auto* files : data_files(config)) {
+    for (const std::string& path : *files) {
+      fs::copy_file(path, to / fs::path(path).filename(), fs::copy_options::overwrite_existing);
     }
   }
-  write_file_atomically(config_path, config_text(config));
-  write_file_atomically(prepared_mark(model), data_fingerprint(config));
+}
+
+void take_kept_data(TrainConfig& config) {
+  const fs::path to = fs::absolute(fs::path(config.save.out) / kTraining / kData);
+  fs::remove_all(to);
+  fs::rename(fs::path(staging_of(config.save.out)) / kData, to);
+  for (auto* files : data_files(config)) {
+    for (std::string& path : *files) path = (to / fs::path(path).filename()).string();
+  }
 }
 
 }  // namespace heed::train

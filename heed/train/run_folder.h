@@ -73,8 +73,9 @@ std::string changed_files(const std::string& before, const std::string& now);
 std::string prepared_mark(const std::string& model);
 // The mark that a run came to its end once: its model is not to be begun again by --resume.
 std::string finished_mark(const std::string& model);
-// Copies the files that a run read into its folder and names those in its config, for a model whose data would go. Files
-// of one name would be one.
-void keep_data(const std::string& model);
+// For a run whose data would go: copies of its files, among what is staged. Files of one name would be one.
+void stage_kept_data(const TrainConfig& config);
+// Puts them into MODEL/training/data, and names those in the config.
+void take_kept_data(TrainConfig& config);
 
 }  // namespace heed::train

@@ -161,22 +161,6 @@ TEST(RunFolderTest, StepsThatTheScheduleDependsOnStay) {
   }
 }
 
-TEST(RunFolderTest, DataMayBeKeptWithTheModel) {
-  const TemporaryFolder folder;
-  const std::string model = folder.file("model");
-  fs::create_directories(model + "/training");
-  TrainConfig config;
-  config.data.tsv = {folder.file("train.tsv")};
-  put_content(config.data.tsv[0], "a\tb\n");
-  put_content(model + "/train.toml", config_text(config));
-  keep_data(model);
-  fs::remove(config.data.tsv[0]);
-  TrainConfig kept;
-  read_config_file(kept, model + "/train.toml");
-  EXPECT_EQ(kept.data.tsv, std::vector<std::string>{model + "/training/train.tsv"});
-  EXPECT_EQ(content_of(prepared_mark(model)), data_fingerprint(kept));
-}
-
 TEST(RunFolderTest, FilesThatChangedAreNamed) {
   const TemporaryFolder folder;
   TrainConfig config;

@@ -262,6 +262,24 @@ TEST_P(RunTest, ADamagedCheckpointIsNamed) {
   EXPECT_NE(message.find("stopped-6.safetensors' is damaged"), std::string::npos) << message;
 }
 
+// From before the first step: what it came with may go at any time.
+TEST_P(RunTest, DataMayBeKeptWithTheModel) {
+  run();
+  const std::string straight = weights();
+  config_.save.out = folder_.file("kept");
+  for (const bool overwrite : {false, true}) {
+    run({.overwrite = overwrite, .keep_data = true}, [&] { return listener_.steps.size() == 4; });
+    TrainConfig kept;
+    read_config_file(kept, config_.save.out + "/train.toml");
+    EXPECT_EQ(content_of(prepared_mark(config_.save.out)), data_fingerprint(kept));
+  }
+  for (const char* name : {"train.data", "valid.data", "train.labels", "valid.labels"}) fs::remove(folder_.file(name));
+  config_ = {};
+  read_config_file(config_, folder_.file("kept") + "/train.toml");
+  EXPECT_EQ(run({.resume = true}).state.step, 6);
+  EXPECT_TRUE(weights() == straight);
+}
+
 TEST_P(RunTest, EventFilesAreWrittenByChoice) {
   run();
   const std::string events = config_.save.out + "/training/tensorboard";
