@@ -65,6 +65,23 @@ TEST_F(ResumeTest, StoppedAfterAnyStepTheModelIsTheSame) {
   }
 }
 
+TEST_F(ResumeTest, SavingMoreOrLessOftenChangesNoBit) {
+  config_.save.every = 3;
+  const RunState end = whole("straight");
+  for (const int64_t every : {1, 5, 0}) {
+    const std::string name = "every" + std::to_string(every);
+    config_.save.every = 3;
+    trainer(name).run(after(4));
+    config_.save.every = every;
+    Trainer second = trainer(name);
+    ASSERT_TRUE(second.resume());
+    second.run(never);
+    second.finish();
+    expect_same_state(second.state(), end);
+    expect_same_model(model(name), model("straight"));
+  }
+}
+
 TEST_F(ResumeTest, BrokenOffAfterAnyStepTheModelAndTheLogAreTheSame) {
   config_.train.average_last = 2, config_.save.every = 3;
   config_.valid.every = 0;  // once an epoch

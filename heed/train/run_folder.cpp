@@ -28,13 +28,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMaxSteps = "train.max_steps";
+constexpr std::string_view kMaxSteps = "train.max_steps", kSaveEvery = "save.save_every";
 
 bool may_change(const std::string& key, const TrainConfig& config) {
   static const std::set<std::string> kAlways = {
       "train.max_epochs", "train.max_minutes", "valid.patience", "valid.samples",
       "save.keep",        "save.tensorboard",  "save.out",       "train.activation_checkpointing"};
-  return kAlways.count(key) > 0 || (key == kMaxSteps && !needs_total_steps(schedule_kind(config.train.schedule)));
+  if (key == kMaxSteps) return !needs_total_steps(schedule_kind(config.train.schedule));
+  if (key == kSaveEvery) return config.train.average_last == 0;  // else the model is the mean of what is saved
+  return kAlways.count(key) > 0;
 }
 
 // What heed writes into a model directory, besides tokenizers, train.toml and the folder "training".
@@ -241,6 +243,7 @@ void check_same_run(const TrainConfig& before, const TrainConfig& now) {
     if (value_text(settled_was[i]) == value_text(settled_is[i]) || may_change(was[i].key, before)) continue;
     changed.push_back(fmt::format("{} was {}, is {}", was[i].key, value_text(was[i]), value_text(is[i])));
     if (was[i].key == kMaxSteps) changed.back() += fmt::format(" (the {} schedule ends there)", before.train.schedule);
+    if (was[i].key == kSaveEvery) changed.back() += " (train.average_last takes the mean of what is saved)";
   }
   if (!changed.empty()) fail("[train] the run that was saved is another one: {}", fmt::join(changed, "; "));
 }

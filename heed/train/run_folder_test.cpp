@@ -161,6 +161,16 @@ TEST(RunFolderTest, StepsThatTheScheduleDependsOnStay) {
   }
 }
 
+TEST(RunFolderTest, WhatIsAveragedIsSavedAsOften) {
+  TrainConfig before = tiny_config(), now = before;
+  now.save.every = 7;
+  check_same_run(before, now);
+  before.train.average_last = now.train.average_last = 2;
+  EXPECT_EQ(message_of<Error>([&] { check_same_run(before, now); }),
+            "[train] the run that was saved is another one: save.save_every was 0, is 7 (train.average_last takes the "
+            "mean of what is saved)");
+}
+
 TEST(RunFolderTest, FilesThatChangedAreNamed) {
   const TemporaryFolder folder;
   TrainConfig config;
