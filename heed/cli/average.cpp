@@ -18,11 +18,44 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// What must be the same; which head aligns words and how much was dropped in training may differ.
+bool ends_nowhere(const nn::PositionConfig& positions) { return positions.kind == nn::PositionKind::kSinusoidal; }
+
+// What must be the same. Which head aligns words, how much was dropped in training and how long its lines were may differ,
+// and so may the number of sines that are written down: they go on.
 nlohmann::json shape_of(models::ModelConfig config) {
   config.alignment = {};
-  config.encoder.dropout = config.decoder.dropout = {};
+  config.trained_length = 0;
+  for (nn::StackConfig* stack : {&config.encoder, &config.decoder}) {
+    stack->dropout = {};
+    if (ends_nowhere(stack->positions)) stack->positions.max_length = 1;
+  }
   return models::heed_json(config);
+}
+
+// The first key that differs, with both values: "decoder.heads is 4, and 8 there".
+std::string difference(const nlohmann::json& shape, const nlohmann::json& other) {
+  const nlohmann::json ours = shape.flatten(), theirs = other.flatten();
+  const auto text = [](const nlohmann::json& values, const std::string& key) {
+    return values.contains(key) ? values[key].dump() : "nothing";
+  };
+  for (const nlohmann::json* keys : {&ours, &theirs}) {
+    for (const auto& [key, value] : keys->items()) {
+      if (text(ours, key) == text(theirs, key)) continue;
+      std::string name = key.substr(1);  // of a JSON pointer: "/decoder/heads"
+      std::replace(name.begin(), name.end(), '/', '.');
+      return fmt::format("{} is {}, and {} there", name, text(ours, key), text(theirs, key));
+    }
+  }
+  return "";
+}
+
+// A mean knows lines as long as any of its models did.
+void take_longer(models::ModelConfig& mean, const models::ModelConfig& one) {
+  mean.trained_length = std::max(mean.trained_length, one.trained_length);
+  const std::pair<nn::StackConfig*, const nn::StackConfig*> stacks[] = {{&mean.encoder, &one.encoder},
+                                                                        {&mean.decoder, &one.decoder}};
+  for (const auto& [to, from] : stacks)
+    to->positions.max_length = std::max(to->positions.max_length, from->positions.max_length);
 }
 
 bool same_content(const fs::path& a, const fs::path& b) {
@@ -44,9 +77,9 @@ models::EncoderDecoder mean_of(const std::vector<std::string>& folders) {
   std::vector<double> sum(static_cast<size_t>(mean.parameters.arena_size()));
   for (const std::string& folder : folders) {
     const models::EncoderDecoder model = models::load_translator(folder);
-    if (shape_of(model.config) != shape_of(mean.config)) {
-      fail("[average] '{}' is a model of another shape than '{}': heed info shows both", folder, folders[0]);
-    }
+    if (const std::string apart = difference(shape_of(model.config), shape_of(mean.config)); !apart.empty())
+      fail("[average] '{}' is a model of another shape than '{}': {}", folder, folders[0], apart);
+    take_longer(mean.config, model.config);
     check_same_tokenizers(folders[0], folder);
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += double{model.parameters.values()[i]};
   }

@@ -170,6 +170,20 @@ TEST_F(ModelProgram, TheMeanOfModels) {
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_ / "deep"), {}), 1);  // nothing is left beside it
 }
 
+// They go on behind what is written down: the longer one is as right for both.
+TEST_F(ModelProgram, TheMeanOfModelsOfOtherLengths) {
+  const std::string longer = (folder_ / "longer").string(), mean = (folder_ / "mean").string();
+  train_into(longer, 5, 2, 300);
+  for (const auto& [one, two] : {std::pair(model_, longer), std::pair(longer, model_)}) {
+    const Outcome outcome = run({"average", "--out", mean, "--overwrite", one, two});
+    ASSERT_EQ(outcome.status, 0) << outcome.err;
+    const json config = json::parse(read_all(mean + "/config.json"));
+    EXPECT_EQ(config["max_position_embeddings"], 600);
+    EXPECT_EQ(config["heed"]["trained_length"], 300);
+    EXPECT_EQ(lines_of(answer("the cat\n", {"translate", mean, "--quiet"})).size(), 1u);
+  }
+}
+
 TEST_F(ModelProgram, WhatLiesBesideTheMeanStays) {
   const std::string mean = (folder_ / "mean").string();
   fs::create_directory(mean + ".unfinished");
@@ -231,7 +245,10 @@ TEST_F(ModelProgram, TheMeanOfModelsThatDifferIsRefused) {
   json config = json::parse(read_all(other + "/config.json"));
   config["activation_function"] = "gelu";
   std::ofstream(other + "/config.json") << config.dump();
-  expect_wrong("", {"average", "--out", mean, model_, other}, 2, "is a model of another shape than");
+  expect_wrong(
+      "", {"average", "--out", mean, model_, other}, 2,
+      fmt::format("'{}' is a model of another shape than '{}': decoder.activation is \"gelu\", and \"relu\" there",
+                  other, model_));
   EXPECT_FALSE(fs::exists(mean));
 }
 

@@ -32,7 +32,7 @@ class Trained : public Program {
     model_ = (shared_ / "model").string();
   }
 
-  static void train_into(const std::string& out, int64_t steps, int64_t seed) {
+  static void train_into(const std::string& out, int64_t steps, int64_t seed, int64_t max_length = 256) {
     train::TrainConfig c;
     c.data.src = {(shared_ / "train.en").string()}, c.data.tgt = {(shared_ / "train.ko").string()};
     c.text.vocabulary = 600;
@@ -41,6 +41,7 @@ class Trained : public Program {
     c.model.d_model = 32, c.model.d_ff = 64, c.model.dropout = 0;
     c.train.batch_tokens = 512, c.train.max_steps = steps, c.train.learning_rate = 0.01, c.train.warmup = 20;
     c.train.seed = seed;
+    c.data.max_length = max_length;
     c.save.out = out;
     train::Observer silent;
     train::run_training(c, {}, silent, [] { return false; });
