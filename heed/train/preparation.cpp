@@ -24,6 +24,10 @@ std::string content_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
+std::string fingerprint_of(const TrainConfig& config, const Preparation& preparation) {
+  return data_fingerprint(config, [&](double share) { preparation.at("checking the data", share); });
+}
+
 // In the staging folder: what is in the model directory stays as it is.
 void stage_data(const TrainConfig& config, Task& task, const Preparation& preparation) {
   const std::string staging = staging_of(config.save.out);
@@ -42,7 +46,7 @@ void check_early(TrainConfig config) {
 // A run from the beginning: whatever can be wrong with its config and data is found before the folder is cleared.
 void begin(TrainConfig& config, const RunPaths& paths, bool keeps_data, Task& task, const Preparation& preparation) {
   check_early(config);
-  std::string fingerprint = data_fingerprint(config);
+  std::string fingerprint = fingerprint_of(config, preparation);
   const std::string said = resolve_config(config, task.survey(config, preparation));
   if (!said.empty()) preparation.observer.on_message(said);
   check_resolved(config);
@@ -91,7 +95,7 @@ void go_on(TrainConfig& config, const RunPaths& paths, Task& task, const Prepara
   resolve_config(config, 0);
   check_same_run(before, config);
   check_resolved(config);
-  const std::string mark = prepared_mark(paths.model), fingerprint = data_fingerprint(config);
+  const std::string mark = prepared_mark(paths.model), fingerprint = fingerprint_of(config, preparation);
   refuse_finished(paths);
   clear_temporaries(paths.model);
   if (!fs::exists(mark)) {

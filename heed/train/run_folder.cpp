@@ -252,11 +252,22 @@ void check_data_files(const TrainConfig& config) {
   for (const std::string& path : all_files(config)) MappedFile{path};
 }
 
-std::string data_fingerprint(const TrainConfig& config) {
+std::string data_fingerprint(const TrainConfig& config, const std::function<void(double share)>& at) {
+  constexpr size_t kPiece = size_t{16} << 20;  // in whole words of the hash, so that pieces do not change it
+  const std::vector<std::string> paths = all_files(with_absolute_paths(config));
+  size_t all = 0, done = 0;
+  for (const std::string& path : paths) all += MappedFile(path).bytes().size();
   std::string text;
-  for (const std::string& path : all_files(with_absolute_paths(config))) {
+  for (const std::string& path : paths) {
     const MappedFile file(path);
-    text += fmt::format("'{}' of {} bytes {:016x}\n", printable(path), file.bytes().size(), fingerprint(file.bytes()));
+    uint64_t hash = kFingerprintStart;
+    for (std::span<const std::byte> left = file.bytes(); !left.empty();) {
+      const std::span<const std::byte> piece = left.first(std::min(kPiece, left.size()));
+      hash = fingerprint(piece, hash);
+      left = left.subspan(piece.size()), done += piece.size();
+      if (at && piece.size() == kPiece) at(static_cast<double>(done) / static_cast<double>(std::max(all, done)));
+    }
+    text += fmt::format("'{}' of {} bytes {:016x}\n", printable(path), file.bytes().size(), hash);
   }
   return text;
 }

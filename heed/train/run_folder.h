@@ -1,6 +1,7 @@
 // The folder of a run: who may write it, and what lies in it already.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -64,8 +65,9 @@ void check_same_task(const TrainConfig& before, const TrainConfig& now);
 
 // Every file of a config can be opened; none is read.
 void check_data_files(const TrainConfig& config);
-// Sizes and hashes of the files of a config, one line each.
-std::string data_fingerprint(const TrainConfig& config);
+// Sizes and hashes of the files of a config, one line each. Where they are large, `at` is told now and then which share of
+// all bytes is read; it may throw.
+std::string data_fingerprint(const TrainConfig& config, const std::function<void(double share)>& at = {});
 // The files of `now` that are not as in `before`, for a message.
 std::string changed_files(const std::string& before, const std::string& now);
 

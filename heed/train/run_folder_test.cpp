@@ -6,6 +6,8 @@
 
 #include <filesystem>
 
+#include "heed/io/fingerprint.h"
+#include "heed/io/mapped_file.h"
 #include "heed/io/test_files.h"
 #include "heed/train/test_run.h"
 
@@ -169,6 +171,25 @@ TEST(RunFolderTest, WhatIsAveragedIsSavedAsOften) {
   EXPECT_EQ(message_of<Error>([&] { check_same_run(before, now); }),
             "[train] the run that was saved is another one: save.save_every was 0, is 7 (train.average_last takes the "
             "mean of what is saved)");
+}
+
+TEST(RunFolderTest, LargeFilesTellHowFarTheyAreReadAndMayBeLeft) {
+  const TemporaryFolder folder;
+  TrainConfig config;
+  config.data.src = {folder.file("a")}, config.data.tgt = {folder.file("b")};
+  const int64_t large = (int64_t{40} << 20) + 3;
+  put_content(folder.file("a"), "some text");
+  fs::resize_file(folder.file("a"), static_cast<uintmax_t>(large));
+  put_content(folder.file("b"), std::string(size_t{10} << 20, 'b'));
+  std::vector<double> shares;
+  const std::string found = data_fingerprint(config, [&](double share) { shares.push_back(share); });
+  EXPECT_NE(found.find(fmt::format("of {} bytes {:016x}\n", large, fingerprint(MappedFile(folder.file("a")).bytes()))),
+            std::string::npos);
+  ASSERT_EQ(shares.size(), 2u);
+  EXPECT_NEAR(shares[0], 0.32, 1e-3);
+  EXPECT_NEAR(shares[1], 0.64, 1e-3);
+  struct Enough {};
+  EXPECT_THROW(data_fingerprint(config, [](double) { throw Enough{}; }), Enough);
 }
 
 TEST(RunFolderTest, FilesThatChangedAreNamed) {

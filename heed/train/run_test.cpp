@@ -134,6 +134,21 @@ TEST_P(RunTest, AskedToStopWhileItPreparesItLeavesWhatWasThere) {
   EXPECT_EQ(run({.resume = true}).state.step, 6);
 }
 
+// Before a line of it is read.
+TEST_P(RunTest, AskedToStopWhileLargeDataIsCheckedItLeavesNothing) {
+  fs::resize_file(folder_.file("valid.data"), uintmax_t{40} << 20);
+  std::vector<std::string> told;
+  struct Told : Observer {
+    std::vector<std::string>& to;
+    explicit Told(std::vector<std::string>& t) : to(t) {}
+    void on_progress(const std::string& stage, double /*share*/) override { to.push_back(stage); }
+  } observer(told);
+  const RunResult stopped = run_training(config_, {}, observer, [&] { return told.size() == 1; });
+  EXPECT_FALSE(stopped.prepared);
+  EXPECT_EQ(told, std::vector<std::string>{"checking the data"});
+  EXPECT_FALSE(fs::exists(config_.save.out));
+}
+
 TEST_P(RunTest, AskedToStopWhileItVerifiesItSavesAndEnds) {
   int64_t calls = 0;
   const RunResult stopped = run({.verify_resume = true}, [&] { return ++calls > 6; });
