@@ -46,7 +46,12 @@ std::vector<ConfigField> train_fields(TrainConfig::Run& t, const std::string& ta
       {"train.beta1", &t.beta1, "of Adam; the momentum of SGD", {}, 0, 0.99999},
       {"train.beta2", &t.beta2, "of Adam", {}, 0, 0.9999999},
       {"train.eps", &t.eps, "of Adam", {}, 1e-30, 1},
-      {"train.weight_decay", &t.weight_decay, "of AdamW and SGD", {}, 0, 10},
+      {"train.weight_decay",
+       &t.weight_decay,
+       task == "translate" ? "of AdamW and SGD; -1: 0.01 of AdamW" : "of AdamW and SGD; -1: 0.1 of AdamW",
+       {},
+       -1,
+       10},
       {"train.clip", &t.clip, "gradients to this norm; 0: not", {}, 0, 1e9},
       {"train.smoothing", &t.smoothing, "of the labels", {}, 0, 0.999},
       {"train.schedule", &t.schedule, "of the learning rate", schedules},
@@ -217,6 +222,10 @@ void check_from(const TrainConfig& config, const SaidKeys& own) {
   for (const auto& [key, said] : own) {
     if (said) fail("[config] {} is said, and '{}' of model.from has its own", key, from);
   }
+}
+
+void fill_weight_decay(TrainConfig::Run& t, double of_adamw) {
+  if (t.weight_decay < 0) t.weight_decay = t.optimizer == "adamw" ? of_adamw : 0;
 }
 
 void take_sizes(const std::string& from, const std::vector<SizeOfModel>& sizes) {

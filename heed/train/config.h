@@ -65,7 +65,8 @@ struct TrainConfig {
     double max_minutes = 0;
     int64_t batch_tokens = 0, accumulate = 1;
     std::string optimizer = "adam";
-    double beta1 = 0.9, beta2 = 0.98, eps = 1e-9, weight_decay = 0, clip = 1;
+    double beta1 = 0.9, beta2 = 0.98, eps = 1e-9, clip = 1;
+    double weight_decay = -1;  // -1: what is usual for the optimizer
     double smoothing = 0.1;
     double agreement = 0;  // R-Drop: each sentence is read twice, and pays for how far the two dropouts are apart
     std::string schedule = "sqrt";

@@ -398,6 +398,29 @@ TEST(Config, NoWarmUpCanBeSaid) {
   EXPECT_EQ(config.train.warmup, 0);
 }
 
+// As PyTorch has it of a translator, as GPT's kind has it of a language model; it stands in the config that is kept.
+TEST(Config, AdamWDecaysWhereNothingIsSaid) {
+  const auto decay = [](const char* task, const char* optimizer, double said = -1) {
+    TrainConfig config = default_config(task);
+    EXPECT_EQ(config.train.weight_decay, -1);
+    config.train.optimizer = optimizer, config.train.weight_decay = said, config.train.max_steps = 100;
+    resolve_config(config, 1000);
+    check_resolved(config);
+    TrainConfig kept;
+    read_config_text(kept, config_text(config), "kept");
+    EXPECT_EQ(kept.train.weight_decay, config.train.weight_decay);
+    return config.train.weight_decay;
+  };
+  EXPECT_EQ(decay("translate", "adamw"), 0.01);
+  EXPECT_EQ(decay("translate", "adamw", 0), 0);
+  EXPECT_EQ(decay("translate", "adamw", 0.3), 0.3);
+  EXPECT_EQ(decay("translate", "adam"), 0);
+  EXPECT_EQ(decay("translate", "sgd"), 0);
+  EXPECT_EQ(decay("lm", "adamw"), 0.1);
+  EXPECT_EQ(decay("lm", "adam"), 0);
+  EXPECT_EQ(decay("pixels", "adamw"), 0.1);
+}
+
 TEST(Config, AShortRunLeavesItsWarmUp) {
   const auto warmup = [](int64_t steps, int64_t said = -1, const char* schedule = "sqrt") {
     TrainConfig config = enough();

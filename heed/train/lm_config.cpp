@@ -52,7 +52,7 @@ std::string size_text(int64_t bytes) {
 TrainConfig defaults() {
   TrainConfig c;
   c.task = "lm";
-  c.train.optimizer = "adamw", c.train.beta2 = 0.99, c.train.eps = 1e-8, c.train.weight_decay = 0.1;
+  c.train.optimizer = "adamw", c.train.beta2 = 0.99, c.train.eps = 1e-8;
   c.train.smoothing = 0;
   c.train.schedule = "";
   c.valid.metric = "loss", c.valid.samples = 1;
@@ -289,6 +289,7 @@ std::string resolve(TrainConfig& c, int64_t bytes, const Machine& machine) {
   // A batch is ragged: conversations that stay whole and see nothing of each other cost nothing.
   if (!c.data.pack) c.data.pack = c.data.chat.empty();
   fill(c.train.batch_tokens, p.batch_tokens);
+  fill_weight_decay(c.train, 0.1);
   // What was learned once should not be shaken off; what an adapter learns is new.
   const bool fresh = c.model.from.empty() || c.model.adapts();
   if (c.train.schedule != "paper") fill(c.train.learning_rate, fresh ? p.learning_rate : 0.1 * p.learning_rate);

@@ -28,6 +28,9 @@ void check_task(const TrainConfig& config);  // as the task of the config does
 // Where no limit was given, and there is something to lose patience with: fills valid.patience; how to say it, or "".
 std::string usual_patience(TrainConfig& config);
 
+// Where none is said: AdamW's, and none of the others.
+void fill_weight_decay(TrainConfig::Run& t, double of_adamw);
+
 // What a config with model.from may not say, since that model has its own: keys, and whether they are said.
 using SaidKeys = std::vector<std::pair<const char*, bool>>;
 void check_from(const TrainConfig& config, const SaidKeys& own);

@@ -46,6 +46,7 @@ inline TrainConfig tiny_config() {
   c.model.dropout = 0.1, c.model.attention_dropout = 0.1, c.model.activation_dropout = 0.1;
   c.train.batch_tokens = 40;
   c.train.learning_rate = 0.01, c.train.schedule = "constant", c.train.warmup = 0;
+  c.train.weight_decay = 0;
   c.train.precision = "f32";
   c.train.max_steps = 12;
   c.valid.every = 4, c.valid.metric = "loss", c.valid.max_sentences = 0;
@@ -70,6 +71,7 @@ inline TrainConfig tiny_lm_config(const char* task = "lm") {
   c.model.layers = 1, c.model.d_model = 16, c.model.heads = 2, c.model.context = 12, c.model.dropout = 0.1;
   c.train.batch_tokens = 40;
   c.train.learning_rate = 0.01, c.train.schedule = "constant", c.train.warmup = 0;
+  c.train.weight_decay = 0.1;
   c.train.precision = "f32";
   c.train.max_steps = 12;
   c.valid.every = 4;

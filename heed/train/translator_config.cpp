@@ -249,6 +249,7 @@ std::string resolve(TrainConfig& c, int64_t pairs, const Machine& machine) {
   resolve_model(c.model, p, c.data.max_length);
   check_agreement(c);
   fill(c.train.batch_tokens, p.batch_tokens);
+  fill_weight_decay(c.train, 0.01);
   // What was learned once should not be shaken off: smaller steps, and a tenth of them.
   constexpr double kTuning = 0.1;
   const double rate = fresh ? p.learning_rate : kTuning * learning_rate_of(c.model.d_model);
