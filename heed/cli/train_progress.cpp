@@ -66,6 +66,13 @@ void TrainProgress::end_line() {
   line_open_ = false;
 }
 
+// A log begins with what wrote it, but a refusal stays one line: it comes before anything is told.
+void TrainProgress::introduce() {
+  if (common_.quiet || introduced_) return;
+  introduced_ = true;
+  plain(train::this_writer());
+}
+
 void TrainProgress::on_step(const train::StepReport& r) {
   if (common_.quiet || !due(terminal_ ? 0.2 : 10)) return;
   const std::string left = r.seconds_left >= 0 ? "  " + duration_text(r.seconds_left) + " left" : "";
@@ -100,6 +107,7 @@ void TrainProgress::on_validation(const train::ValidationReport& r) {
 }
 
 void TrainProgress::on_message(const std::string& text) {
+  introduce();
   end_line();
   message(common_, text);
 }
@@ -107,6 +115,7 @@ void TrainProgress::on_message(const std::string& text) {
 void TrainProgress::on_progress(const std::string& stage, double share) {
   if (stage != stage_) stage_ = stage, stage_started_ = Clock::now();
   if (common_.quiet || !due(terminal_ ? 0.2 : 5)) return;
+  introduce();
   const double spent = std::chrono::duration<double>(Clock::now() - stage_started_).count();
   const std::string left = share > 0.02 ? ", " + duration_text(spent / share * (1 - share)) + " left" : "";
   const std::string line = fmt::format("{} {:.0f} %{}", stage, 100 * share, left);

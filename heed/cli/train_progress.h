@@ -27,9 +27,10 @@ class TrainProgress : public train::Observer {
   void live(const std::string& line);
   void plain(const std::string& line);
   void end_line();
+  void introduce();
 
   const Common& common_;
-  bool terminal_, line_open_ = false, table_started_ = false;
+  bool terminal_, line_open_ = false, table_started_ = false, introduced_ = false;
   Clock::time_point last_ = Clock::now(), stage_started_ = last_;
   std::string stage_;
 };

@@ -31,7 +31,8 @@ TEST(TrainProgress, OnATerminalOneLineIsWrittenOverAndCut) {
     EXPECT_EQ(terminal.seen(), "");
     until_due();
     progress.on_progress("tokenizing", 0.5);
-    EXPECT_TRUE(terminal.seen().starts_with("\r\033[Ktokenizing 50 %"));
+    // A log begins with what wrote it.
+    EXPECT_TRUE(terminal.seen().starts_with("\n" + train::this_writer() + "\n\r\033[Ktokenizing 50 %"));
   }
 }
 
@@ -41,7 +42,7 @@ TEST(TrainProgress, AMessageBeginsOnALineOfItsOwn) {
   {
     TrainProgress progress(common);
     progress.on_message("ready");
-    EXPECT_EQ(terminal.seen(), "heed: ready\n");
+    EXPECT_EQ(terminal.seen(), train::this_writer() + "\nheed: ready\n");
     until_due();
     progress.on_step(report(1));
     terminal.seen();

@@ -331,6 +331,19 @@ TEST_P(Training, WhatIsNoTextForATerminalIsEscaped) {
   EXPECT_EQ(err().find('\x1b'), std::string::npos);
 }
 
+TEST_P(Training, ItsLogBeginsWithTheVersion) {
+  std::string version = run({"--version"}).out;
+  ASSERT_EQ(version.back(), '\n');
+  version.pop_back();
+  std::vector<std::string> words = command("model", {"--max-steps", "1"});
+  std::erase(words, "--quiet");
+  for (const bool resume : {false, true}) {
+    if (resume) words.emplace_back("--resume");
+    ASSERT_EQ(status_of(start(words)), 0) << err();
+    EXPECT_TRUE(err().starts_with(version + " on a CPU with")) << err();
+  }
+}
+
 TEST_P(Training, TheBestIsAFigureThatIsNamed) {
   std::vector<std::string> words = command("model", {"--max-steps", "20", "--json"});
   const json found = json::parse(run(words).out);
