@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
 #include "heed/cli/arguments.h"
@@ -129,17 +128,8 @@ void run(const Options& o, const Common& common) {
   if (interrupted()) throw Failure("[demo] stopped");
   const double ordinary = exact_match(translator, data::GrammarPart::kOrdinary, seed);
   const double compositions = exact_match(translator, data::GrammarPart::kCompositions, seed);
-  const double rate = static_cast<double>(state.tokens) / state.seconds;
   if (common.json) {
-    print(nlohmann::json{{"exact_match", ordinary},
-                         {"exact_match_compositions", compositions},
-                         {"seconds", state.seconds},
-                         {"tokens_per_second", rate},
-                         {"steps", state.step},
-                         {"sentences", kHeldOut},
-                         {"seed", seed}}
-              .dump() +
-          "\n");
+    print(json_text({ordinary, compositions, state.seconds, state.tokens, state.step, kHeldOut, seed}) + "\n");
     return;
   }
   print(

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "heed/cli/program.h"
 #include "heed/cli/render.h"
@@ -38,6 +39,17 @@ std::string hint(const std::vector<data::UnknownWord>& unknown) {
 }
 
 }  // namespace
+
+std::string json_text(const DemoResult& r) {
+  return nlohmann::json{{"exact_match", r.exact_match},
+                        {"exact_match_compositions", r.exact_match_compositions},
+                        {"seconds", r.seconds},
+                        {"tokens_per_second", static_cast<double>(r.tokens) / r.seconds},
+                        {"steps", r.steps},
+                        {"sentences", r.sentences},
+                        {"seed", r.seed}}
+      .dump();
+}
 
 std::string tricky_text(const tasks::Translator& translator) {
   Table table{{"", "English", "Korean", "what is hard"}, {}, {false, false, false, false}};

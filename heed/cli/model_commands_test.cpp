@@ -252,6 +252,25 @@ TEST_F(ModelProgram, TheMeanOfModelsThatDifferIsRefused) {
   EXPECT_FALSE(fs::exists(mean));
 }
 
+// The names that programs go by.
+TEST_F(ModelProgram, WhatTheDemoTellsPrograms) {
+  const std::string line = json_text({.exact_match = 0.998,
+                                      .exact_match_compositions = 0.99,
+                                      .seconds = 40,
+                                      .tokens = 2'000'000,
+                                      .steps = 1500,
+                                      .sentences = 1000,
+                                      .seed = 7});
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+  EXPECT_EQ(json::parse(line), json({{"exact_match", 0.998},
+                                     {"exact_match_compositions", 0.99},
+                                     {"seconds", 40.0},
+                                     {"tokens_per_second", 50'000.0},
+                                     {"steps", 1500},
+                                     {"sentences", 1000},
+                                     {"seed", 7}}));
+}
+
 TEST_F(ModelProgram, WhatTheDemoShows) {
   const tasks::Translator translator = tasks::Translator::open(model_);
   const std::string tricky = tricky_text(translator);
