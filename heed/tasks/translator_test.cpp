@@ -240,6 +240,39 @@ TEST(Translate, ALineOfPartsIsScoredAsOne) {
   }
 }
 
+// Whatever the model says, it is this sign.
+struct OneSign : text::Tokenizer {
+  std::string sign;
+  explicit OneSign(std::string s) : sign(std::move(s)) {}
+  std::vector<int32_t> encode(std::string_view text) const override { return bytes()->encode(text); }
+  std::string decode(std::span<const int32_t> ids) const override {
+    return repeated(sign, static_cast<int>(ids.size()));
+  }
+  std::string piece(int32_t /*id*/) const override { return sign; }
+  std::string bytes(int32_t /*id*/) const override { return sign; }
+  int64_t size() const override { return 259; }
+  text::SpecialIds special() const override { return {}; }
+
+ private:
+  static std::shared_ptr<const text::Tokenizer> bytes() { return text::byte_tokenizer(); }
+};
+
+TEST(Translate, PartsMeetAsTheirWritingHasIt) {
+  models::EncoderDecoder model = small_model(259, nn::PositionKind::kSinusoidal);
+  model.config.alignment = {0, 0};
+  for (const auto& [sign, blanks] : {std::pair("猫", 0), std::pair("고", 2), std::pair("x", 2)}) {
+    const text::TokenizerPair tokenizers{bytes(), std::make_shared<OneSign>(sign), false};
+    TranslateConfig config;
+    config.stream.search = {.beam = 1, .max_length = 4};
+    config.max_source = 13, config.alignment = true;
+    const TranslatedLine found = found_for({model, tokenizers}, "the cat saw. a dog ran. he slept", config)[0];
+    EXPECT_EQ(std::count(found.text.begin(), found.text.end(), ' '), blanks) << found.text;
+    // A word that goes on in the next part is one.
+    ASSERT_EQ(found.alignment.size(), static_cast<size_t>(blanks + 1)) << found.text;
+    for (int64_t word = 0; word <= blanks; ++word) EXPECT_EQ(found.alignment[static_cast<size_t>(word)].second, word);
+  }
+}
+
 TEST(Translate, WithoutNumbersThereIsALineAllTheSame) {
   const models::EncoderDecoder model = small_model(259, nn::PositionKind::kSinusoidal);
   model.parameters.values()[model.parameters.arena_size() - 1] = std::numeric_limits<float>::quiet_NaN();
