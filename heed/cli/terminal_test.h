@@ -3,11 +3,11 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <pty.h>
 #include <termios.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <string>
 
@@ -34,13 +34,20 @@ class Terminal {
   }
   Terminal(const Terminal&) = delete;
   Terminal& operator=(const Terminal&) = delete;
-  // What was written since the last call.
+  // What was written since the last call. A terminal hands on what it gets when it finds the time: a byte that nobody else
+  // writes tells that all is there.
   std::string seen() {
     std::fflush(stream_);
-    std::string text(4096, '\0');
-    const ssize_t size = ::read(screen_, text.data(), text.size());
-    text.resize(static_cast<size_t>(std::max<ssize_t>(0, size)));
-    return text;
+    EXPECT_EQ(::write(descriptor_, "", 1), 1);
+    std::string text;
+    for (pollfd ready{screen_, POLLIN, 0}; !text.ends_with('\0') && ::poll(&ready, 1, 60'000) == 1;) {
+      char buffer[4096];
+      const ssize_t size = ::read(screen_, buffer, sizeof buffer);
+      if (size <= 0) break;
+      text.append(buffer, static_cast<size_t>(size));
+    }
+    EXPECT_TRUE(text.ends_with('\0')) << text;
+    return text.substr(0, text.find('\0'));
   }
 
  private:
