@@ -204,8 +204,8 @@ class TextStream {
     const std::string text = t_.tokenizers.target->decode(h.ids);
     const std::string_view between = joint(to.text, text);
     if (config_.alignment && !asked.source.empty()) {
-      // Where nothing stands between them, a word goes on in the next part.
-      if (between.empty() && before.target_words > 0 && !text.empty()) --before.target_words;
+      const bool meet = between.empty() && !text.empty() && !text.starts_with(' ') && !to.text.ends_with(' ');
+      if (meet && before.target_words > 0) --before.target_words;  // the last word goes on in this part
       align(to, h.ids, asked.source, before);
     }
     (to.text += between) += text;
