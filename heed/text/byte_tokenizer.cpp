@@ -11,6 +11,8 @@ constexpr int32_t kSize = kFirstByte + 256;
 
 class ByteTokenizer final : public Tokenizer {
  public:
+  explicit ByteTokenizer(int32_t bos) : bos_(bos) {}
+
   std::vector<int32_t> encode(std::string_view text) const override {
     std::vector<int32_t> ids;
     for (const char c : replace_invalid(text)) ids.push_back(kFirstByte + static_cast<uint8_t>(c));
@@ -39,12 +41,14 @@ class ByteTokenizer final : public Tokenizer {
   }
 
   int64_t size() const override { return kSize; }
-  SpecialIds special() const override { return {}; }
+  SpecialIds special() const override { return {.bos = bos_}; }
 
  private:
   static void check(int32_t id) {
     if (id < 0 || id >= kSize) fail("[tokenizer] id {} is outside of the vocabulary of {}", id, kSize);
   }
+
+  int32_t bos_;
 };
 
 // One format so far.
@@ -54,13 +58,13 @@ nlohmann::ordered_json description() {
 
 }  // namespace
 
-std::shared_ptr<const Tokenizer> byte_tokenizer() { return std::make_shared<ByteTokenizer>(); }
+std::shared_ptr<const Tokenizer> byte_tokenizer(int32_t bos) { return std::make_shared<ByteTokenizer>(bos); }
 
-NamedFiles byte_files() { return {{"byte_tokenizer.json", description().dump(2) + "\n"}}; }
+NamedFiles byte_files() { return {{kByteFile, description().dump(2) + "\n"}}; }
 
-void check_byte_file(const std::string& json, const std::string& label) {
+std::shared_ptr<const Tokenizer> read_byte_tokenizer(const std::string& json, const std::string& label) {
   constexpr size_t kMaxBytes = 65536;
-  read_own_file(json, description(), label, kMaxBytes);
+  return byte_tokenizer(own_bos(read_own_file(json, description(), label, kMaxBytes), kFirstByte, label));
 }
 
 }  // namespace heed::text

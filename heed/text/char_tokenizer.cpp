@@ -15,7 +15,7 @@ constexpr int32_t kEos = 0, kUnknown = 1, kFirst = 2;
 
 class CharTokenizer final : public Tokenizer {
  public:
-  explicit CharTokenizer(std::u32string characters) : characters_(std::move(characters)) {
+  CharTokenizer(std::u32string characters, int32_t bos) : characters_(std::move(characters)), bos_(bos) {
     for (size_t i = 0; i < characters_.size(); ++i) ids_[characters_[i]] = kFirst + static_cast<int32_t>(i);
   }
 
@@ -49,7 +49,7 @@ class CharTokenizer final : public Tokenizer {
   }
 
   int64_t size() const override { return kFirst + static_cast<int64_t>(characters_.size()); }
-  SpecialIds special() const override { return {.eos = kEos, .unk = kUnknown, .pad = -1}; }
+  SpecialIds special() const override { return {.eos = kEos, .unk = kUnknown, .pad = -1, .bos = bos_}; }
 
  private:
   char32_t character(int32_t id) const { return characters_[static_cast<size_t>(id - kFirst)]; }
@@ -58,6 +58,7 @@ class CharTokenizer final : public Tokenizer {
   }
 
   std::u32string characters_;
+  int32_t bos_;
   std::unordered_map<char32_t, int32_t> ids_;
 };
 
@@ -82,7 +83,7 @@ std::shared_ptr<const Tokenizer> read_char_tokenizer(const std::string& json, co
   std::sort(sorted.begin(), sorted.end());
   if (const auto twice = std::adjacent_find(sorted.begin(), sorted.end()); twice != sorted.end())
     fail_file("[tokenizer] {}: {} stands twice in 'characters'", label, in_quotes(to_utf8({&*twice, 1})));
-  return std::make_shared<CharTokenizer>(std::move(characters));
+  return std::make_shared<CharTokenizer>(std::move(characters), own_bos(found, kFirst, label));
 }
 
 NamedFiles char_files(std::u32string_view characters) {

@@ -21,4 +21,14 @@ nlohmann::ordered_json read_own_file(const std::string& json, const nlohmann::or
   return found;
 }
 
+int32_t own_bos(const nlohmann::ordered_json& file, int32_t special, const std::string& label) {
+  const auto found = file.find("bos");
+  if (found == file.end()) return -1;
+  if (!found->is_number_unsigned() || found->get<uint64_t>() >= static_cast<uint64_t>(special)) {
+    const std::string text = found->is_structured() ? "a list or object" : found->dump(-1, ' ', true);
+    fail_file("[tokenizer] {}: 'bos' is {}, expected an id below {}", label, printable(text, 64), special);
+  }
+  return found->get<int32_t>();
+}
+
 }  // namespace heed::text

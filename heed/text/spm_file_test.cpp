@@ -23,7 +23,7 @@ void read_as_marked(const std::string& marked) {
       Vocabulary::parse(content, "f");
       break;
     case 'b':
-      check_byte_file(content, "f");
+      read_byte_tokenizer(content, "f");
       break;
     case 'c':
       separate_vocabularies(content, "f");

@@ -16,7 +16,6 @@
 namespace heed::text {
 namespace {
 
-constexpr const char* kByteFile = "byte_tokenizer.json";
 using Reader = std::shared_ptr<const Tokenizer> (*)(const NamedFiles&, const std::string& folder);
 using File = TokenizerFile;
 constexpr TokenizerFile kFiles[] = {{"source.spm", File::kPieces, File::kPair},
@@ -35,8 +34,7 @@ constexpr TokenizerFile kFiles[] = {{"source.spm", File::kPieces, File::kPair},
                                     {"special_tokens_map.json", File::kForOthers, File::kSingle}};
 
 std::shared_ptr<const Tokenizer> read_bytes(const NamedFiles& files, const std::string& folder) {
-  check_byte_file(*find_file(files, kByteFile), folder + "/" + kByteFile);
-  return byte_tokenizer();
+  return read_byte_tokenizer(*find_file(files, kByteFile), folder + "/" + kByteFile);
 }
 
 std::shared_ptr<const Tokenizer> read_characters(const NamedFiles& files, const std::string& folder) {

@@ -35,8 +35,9 @@ struct MarianFiles {
 NamedFiles marian_files(const MarianFiles& parts);
 
 // Every byte is an id: nothing to train, nothing unknown. Invalid UTF-8 is replaced all the same.
-std::shared_ptr<const Tokenizer> byte_tokenizer();
+constexpr const char* kByteFile = "byte_tokenizer.json";
+std::shared_ptr<const Tokenizer> byte_tokenizer(int32_t bos = -1);
 NamedFiles byte_files();
-void check_byte_file(const std::string& json, const std::string& label);
+std::shared_ptr<const Tokenizer> read_byte_tokenizer(const std::string& json, const std::string& label);
 
 }  // namespace heed::text

@@ -7,6 +7,7 @@
 #include "heed/models/directory.h"
 #include "heed/tasks/generator.h"
 #include "heed/text/chat_ids.h"
+#include "heed/text/text_start.h"
 #include "heed/train/lm_learner.h"
 #include "heed/train/task.h"
 
@@ -29,6 +30,11 @@ const std::vector<std::string>& valid_files(const TrainConfig& config) {
 
 // Where no text is named to validate with, some of it is held out.
 bool holds_out(const TrainConfig& config) { return valid_files(config).empty() && config.data.valid_share > 0; }
+
+// Whether documents see nothing before them but the id that they begin behind.
+bool stand_apart(const TrainConfig& config) {
+  return !is_chat(config) && !(config.data.pack.value_or(true) && config.data.across);
+}
 
 data::BadLines bad_lines(const TrainConfig& config) {
   return config.data.bad_lines == "refuse" ? data::BadLines::kRefuse : data::BadLines::kSkip;
@@ -58,6 +64,7 @@ class LmTask final : public Task {
   void stage(const TrainConfig& config, const Preparation& preparation) override {
     if (bytes_ == 0) survey(config, preparation);
     config.model.from.empty() ? stage_new_tokenizer(config, preparation) : stage_tokenizer_of(config, preparation);
+    if (stand_apart(config)) stage_text_start(config);
     build_staged_store(config, TextPart::kTrain, preparation);
     if (validates(config)) build_staged_store(config, TextPart::kValid, preparation);
   }
@@ -69,6 +76,7 @@ class LmTask final : public Task {
     data_.identity = fmt::format("{:016x}", data_.train.fingerprint());
     if (validates(config)) data_.valid = open_whole<data::TextStore>(paths, "valid.ids");
     data_.chat = is_chat(config);
+    data_.start = data_.tokenizer->special().bos;  // that prompts begin with
     if (!data_.chat) return;
     const auto chat = text::load_chat_template(paths.model);
     if (!chat) fail_file("[train] '{}' has no chat template any more", paths.model);
@@ -120,6 +128,19 @@ class LmTask final : public Task {
     if (size > rows) {
       fail_file("[train] the tokenizer of '{}' has {} ids, its model knows {}", config.model.from, size, rows);
     }
+  }
+
+  // Then prompts begin with that id too, and so they do for whoever else reads the tokenizer.
+  static void stage_text_start(const TrainConfig& config) {
+    const std::string staging = staging_of(config.save.out);
+    const std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(staging);
+    if (tokenizer->special().bos >= 0) return;
+    int32_t start = config.model.from.empty() ? -1 : models::read_config(config.model.from).tokens.start;
+    if (start < 0 || start >= tokenizer->size()) start = tokenizer->special().eos;
+    if (start < 0) return;
+    text::NamedFiles files = text::single_tokenizer_files(staging);
+    text::begin_texts_with(files, start, staging);
+    for (const auto& [name, content] : files) write_file_atomically(staging + "/" + name, content);
   }
 
   static int64_t read_all(const TrainConfig& config, const std::vector<std::string>& paths, const char* purpose,

@@ -135,6 +135,54 @@ TEST_F(LmRun, ScoringIsTheValidation) {
   }
 }
 
+// Where documents stand apart, a prompt begins as each of them did, whatever the tokenizer; of packed ones some do not.
+TEST_F(LmRun, PromptsBeginAsDocumentsApartDo) {
+  config_.data.documents = "line", config_.model.context = 64;
+  put_content(folder_.file("train.data"), letter_text(3000, 1));
+  const std::vector<std::string> lines = {"abc", "ba dc", "e"};
+  put_content(folder_.file("valid.data"), "abc\nba dc\ne\n");
+  for (const char* kind : {"char", "byte", "bpe", "sentencepiece"}) {
+    config_.text.tokenizer = kind;
+    config_.text.vocabulary = std::string(kind) == "bpe" ? 270 : std::string(kind) == "sentencepiece" ? 280 : 0;
+    for (const auto& [pack, across] : {std::pair(false, true), {true, false}, {true, true}}) {
+      SCOPED_TRACE(fmt::format("{} {} {}", kind, pack, across));
+      config_.data.pack = pack, config_.data.across = across;
+      run({.overwrite = true});
+      const tasks::Generator model = tasks::Generator::open(config_.save.out);
+      const std::vector<int32_t> alone = model.tokenizer->encode("ba d");
+      std::vector<int32_t> behind = {model.model.config.tokens.start};
+      behind.insert(behind.end(), alone.begin(), alone.end());
+      const bool apart = !pack || !across || model.tokenizer->special().bos >= 0;
+      EXPECT_EQ(tasks::prompt_ids(model, {}, {.text = "ba d"}), apart ? behind : alone);
+      EXPECT_EQ(tasks::prompt_ids(model, {}, {.text = "ba d", .as_it_is = true}), alone);
+      if (pack && across) continue;
+      double kept = listener_.validations.front().loss;
+      for (const ValidationReport& report : listener_.validations) kept = std::min(kept, report.loss);
+      tasks::Score all;
+      for (const tasks::Score& one : tasks::score_texts(model, lines, {.with_end = true}))
+        all.log_probability += one.log_probability, all.tokens += one.tokens;
+      EXPECT_NEAR(all.perplexity(), std::exp(kept), 1e-6);
+    }
+  }
+}
+
+// The same where the tokenizer is another model's that puts nothing before a text.
+TEST_F(LmRun, PromptsToATunedModelBeginAsItsDocumentsDo) {
+  run();
+  const std::string first = config_.save.out;
+  config_ = tiny_run("lm", folder_);
+  config_.model = {}, config_.text = {};
+  config_.model.preset = "tiny", config_.model.from = first, config_.save.out = folder_.file("next");
+  config_.data.documents = "line";
+  EXPECT_EQ(text::load_tokenizer(first)->special().bos, -1);
+  for (const bool pack : {true, false}) {
+    config_.data.pack = pack;
+    run({.overwrite = true});
+    const tasks::Generator model = tasks::Generator::open(config_.save.out);
+    EXPECT_EQ(model.tokenizer->special().bos, pack ? -1 : model.model.config.tokens.start);
+  }
+}
+
 // Packed text is cut in blocks of the context: so is a text whose windows do not overlap.
 TEST_F(LmRun, ScoringIsTheValidationOfPackedText) {
   const std::string text = letter_text(40, 3);
