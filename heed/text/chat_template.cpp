@@ -37,6 +37,29 @@ std::string template_of(const ordered_json& settings, const std::string& label) 
   fail_file("[tokenizer] {}: 'chat_template' is neither a text nor a list with one that is named 'default'", label);
 }
 
+// As much as honest templates need for so many messages, many times over.
+Template::Limits limits_of(std::span<const Message> messages) {
+  constexpr int64_t kEach = 16 << 10, kTimes = 32;
+  Template::Limits limits;
+  for (const Message& message : messages) {
+    const auto bytes = static_cast<int64_t>(message.role.size() + message.content.size());
+    limits.steps += kEach + bytes / kTimes;
+    limits.bytes += kEach + kTimes * bytes;
+  }
+  return limits;
+}
+
+void check_turns(std::span<const Message> messages) {
+  int64_t answers = 0, rendered = 0;
+  for (size_t i = 0; i < messages.size(); ++i) {
+    if (messages[i].role != "assistant") continue;
+    ++answers, rendered += 2 * static_cast<int64_t>(i) + 1;
+  }
+  if (rendered <= ChatTemplate::kMostRendered) return;
+  fail_file("[chat] {} answers in {} messages: to find them {} messages are rendered, expected at most {}", answers,
+            messages.size(), rendered, ChatTemplate::kMostRendered);
+}
+
 }  // namespace
 
 ChatTemplate::ChatTemplate(const std::string& source, ValueDict names, const std::string& label)
@@ -55,14 +78,13 @@ ChatTemplate::ChatTemplate(const std::string& source, ValueDict names, const std
 }
 
 std::string ChatTemplate::render(std::span<const Message> messages, bool asks) const {
-  // As much as honest templates need for so many messages, many times over.
-  constexpr int64_t kEach = 16 << 10, kTimes = 32;
-  Template::Limits limits;
+  Template::Limits limits = limits_of(messages);
+  return render(messages, asks, limits);
+}
+
+std::string ChatTemplate::render(std::span<const Message> messages, bool asks, Template::Limits& left) const {
   ValueList list;
   for (const Message& message : messages) {
-    const auto bytes = static_cast<int64_t>(message.role.size() + message.content.size());
-    limits.steps += kEach + bytes / kTimes;
-    limits.bytes += kEach + kTimes * bytes;
     list.push_back({std::make_shared<const Value::Dict>(
         Value::Dict{{{"role", Value::text(message.role)}, {"content", Value::text(message.content)}}})});
   }
@@ -70,16 +92,32 @@ std::string ChatTemplate::render(std::span<const Message> messages, bool asks) c
   variables.emplace_back("messages", Value{std::make_shared<const Value::List>(Value::List{std::move(list), 2})});
   variables.emplace_back("add_generation_prompt", Value{asks});
   for (const char* name : {"tools", "documents"}) variables.emplace_back(name, Value::none());
-  return template_.render(variables, limits);
+  return template_.render(variables, left);
 }
 
 std::vector<ChatTemplate::Part> ChatTemplate::answers(std::span<const Message> messages,
                                                       const std::string& whole) const {
+  // A few seconds of honest templates, and of those that are not.
+  Template::Limits left{.steps = 100'000'000, .bytes = int64_t{4} << 30};
+  return answers(messages, whole, left);
+}
+
+std::vector<ChatTemplate::Part> ChatTemplate::answers(std::span<const Message> messages, const std::string& whole,
+                                                      Template::Limits& left) const {
+  check_turns(messages);
+  const auto rendered = [&](size_t count, bool asks) {
+    const Template::Limits own = limits_of(messages.first(count));
+    const Template::Limits most{std::min(own.steps, left.steps), std::min(own.bytes, left.bytes)};
+    Template::Limits rest = most;
+    std::string text = render(messages.first(count), asks, rest);
+    left.steps -= most.steps - rest.steps, left.bytes -= most.bytes - rest.bytes;
+    return text;
+  };
   std::vector<Part> parts;
   const bool blank_mark = is_blank(end_mark_);
   for (size_t i = 0; i < messages.size(); ++i) {
     if (messages[i].role != "assistant") continue;
-    const std::string before = render(messages.first(i), true), with = render(messages.first(i + 1), false);
+    const std::string before = rendered(i, true), with = rendered(i + 1, false);
     if (!with.starts_with(before) || !whole.starts_with(with)) continue;
     const size_t end = blank_mark ? with.size() : trim_end(with).size();
     if (end > before.size()) parts.push_back({before.size(), end});

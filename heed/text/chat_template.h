@@ -33,8 +33,13 @@ class ChatTemplate {
     size_t begin, end;
   };
   std::vector<Part> answers(std::span<const Message> messages, const std::string& whole) const;
+  // The same from a budget that all of its renderings share. More turns than kMostRendered allows are an error before the
+  // first: each answer takes two renderings of what comes before it.
+  std::vector<Part> answers(std::span<const Message> messages, const std::string& whole, Template::Limits& left) const;
+  static constexpr int64_t kMostRendered = 1'000'000;  // messages, each as often as it is
 
  private:
+  std::string render(std::span<const Message> messages, bool asks, Template::Limits& left) const;
   Template template_;
   ValueDict names_;
   std::string end_mark_;

@@ -2,10 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "heed/base/error.h"
+#include "heed/text/char_tokenizer.h"
 #include "heed/text/chat_ids.h"
 #include "heed/text/train_tokenizer_lm.h"
 
@@ -26,7 +28,7 @@ std::string message_of(const std::function<void()>& call) {
 }
 
 // What a template says that has nothing but variables of its own.
-std::string said(const std::string& source, const Template::Limits& limits = {}) {
+std::string said(const std::string& source, Template::Limits limits = {}) {
   return Template(source, "T").render(kNames, limits);
 }
 std::string refused(const std::string& source) {
@@ -281,6 +283,103 @@ TEST(ChatIds, AnswersAloneAreLearnedFrom) {
     EXPECT_EQ(std::count(learned.begin(), learned.end(), end.id), marks ? 2 : 0);
     EXPECT_EQ(ids.answer_bytes, static_cast<int64_t>(std::string("Fine, 안녕<|im_end|>you?<|im_end|>").size()));
   }
+}
+
+// Counts what is read of it.
+class CountingTokenizer final : public Tokenizer {
+ public:
+  explicit CountingTokenizer(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
+  std::vector<int32_t> encode(std::string_view text) const override {
+    read += text.size();
+    return tokenizer_.encode(text);
+  }
+  std::string decode(std::span<const int32_t> ids) const override { return tokenizer_.decode(ids); }
+  std::string piece(int32_t id) const override { return tokenizer_.piece(id); }
+  std::string bytes(int32_t id) const override { return tokenizer_.bytes(id); }
+  int64_t size() const override { return tokenizer_.size(); }
+  SpecialIds special() const override { return tokenizer_.special(); }
+  mutable size_t read = 0;
+
+ private:
+  const Tokenizer& tokenizer_;
+};
+
+Conversation long_talk(size_t turns) {
+  Conversation talk;
+  for (size_t i = 0; i < turns; ++i) {
+    talk.push_back({"user", "Tell me of number " + std::to_string(i) + ", isn't it?"});
+    talk.push_back({"assistant", " It's " + std::to_string(i * 7) + ".\n"});
+  }
+  return talk;
+}
+
+// The ids up to a border are those of the text up to there, whatever the tokenizer; and the text is read once.
+TEST(ChatIds, ALongConversationIsReadOnce) {
+  const Conversation talk = long_talk(40);
+  const ChatTemplate chat = chatml();
+  const std::string whole = chat.render(talk, false);
+  int kinds = 0;
+  for (const auto& folder : std::filesystem::directory_iterator(HEED_SOURCE_DIR "/tests/golden/language_tokenizers")) {
+    SCOPED_TRACE(folder.path().filename().string());
+    const auto theirs = load_tokenizer(folder.path().string());
+    const CountingTokenizer tokenizer(*theirs);
+    const ChatIds made = chat_ids(tokenizer, chat, talk);
+    EXPECT_EQ(tokenizer.read, whole.size());
+    std::vector<bool> expected(made.ids.size());
+    for (const ChatTemplate::Part& part : chat.answers(talk, whole)) {
+      const auto before = theirs->encode(whole.substr(0, part.begin)), with = theirs->encode(whole.substr(0, part.end));
+      const auto same = [&](const std::vector<int32_t>& start) {
+        return std::mismatch(start.begin(), start.end(), made.ids.begin(), made.ids.end()).first - start.begin();
+      };
+      const auto end = same(with) + (same(with) < static_cast<int64_t>(with.size()));
+      for (int64_t i = same(before); i < end; ++i) expected[static_cast<size_t>(i)] = true;
+    }
+    EXPECT_EQ(made.answers, expected);
+    ++kinds;
+  }
+  EXPECT_GE(kinds, 8);
+}
+
+// A megabyte of turns without a word is refused before anything of it is rendered; what is allowed shares one budget.
+TEST(ChatIds, ManyTurnsHaveABound) {
+  const ChatTemplate chat = chatml();
+  Conversation talk;
+  for (int i = 0; i < 18000; ++i) talk.push_back({"user", ""}), talk.push_back({"assistant", ""});
+  Template::Limits left{.steps = 1000, .bytes = 1000};
+  EXPECT_EQ(message_of([&] { chat.answers(talk, "", left); }),
+            "[chat] 18000 answers in 36000 messages: to find them 648018000 messages are rendered, expected at most "
+            "1000000");
+  EXPECT_EQ(left.steps, 1000);
+  talk.resize(1000);
+  const std::string whole = chat.render(talk, false);
+  left = {.steps = 100'000'000, .bytes = int64_t{4} << 30};
+  EXPECT_EQ(chat.answers(talk, whole, left).size(), 500u);
+  const Template::Limits used{100'000'000 - left.steps, (int64_t{4} << 30) - left.bytes};
+  EXPECT_GT(used.steps, 500'000);  // a message each
+  left = {.steps = used.steps / 2, .bytes = used.bytes};
+  EXPECT_NE(message_of([&] { chat.answers(talk, whole, left); }).find("too many steps"), std::string::npos);
+  left = {.steps = used.steps, .bytes = used.bytes / 2};
+  EXPECT_NE(message_of([&] { chat.answers(talk, whole, left); }).find("too much text"), std::string::npos);
+}
+
+// Where ids do not spell their text, borders are found by reading it again: a bound for that, too.
+TEST(ChatIds, ATextThatIsRewrittenHasABound) {
+  const auto tokenizer = load_tokenizer(HEED_SOURCE_DIR "/tests/golden/language_tokenizers/qwen2");  // composes
+  const ChatTemplate chat = chatml();
+  Conversation talk = {{"user", "e\u0301"}, {"assistant", "e\u0301 e"}};
+  const ChatIds made = chat_ids(*tokenizer, chat, talk);
+  std::vector<int32_t> learned;
+  for (size_t i = 0; i < made.ids.size(); ++i) {
+    if (made.answers[i]) learned.push_back(made.ids[i]);
+  }
+  EXPECT_EQ(tokenizer->decode(learned), "\u00E9 e<|im_end|>");
+  const auto letters = read_char_tokenizer(char_files(U"ab").front().second, "F");
+  talk = long_talk(650);
+  EXPECT_EQ(message_of([&] { chat_ids(*letters, chat, talk); }),
+            "[chat] 67980 bytes that the tokenizer rewrites: to find the answers 33586107 are read again, expected at "
+            "most 33554432");
+  talk.resize(200);
+  EXPECT_EQ(message_of([&] { chat_ids(*letters, chat, talk); }), "no error");
 }
 
 TEST(ChatIds, WithoutAnEndMarkEosEndsTheConversation) {

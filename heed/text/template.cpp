@@ -15,8 +15,11 @@ using Body = std::vector<Statement>;
 
 class Renderer : private TemplateEvaluator {
  public:
-  Renderer(const std::string& label, const ValueDict& variables, const Template::Limits& limits)
-      : TemplateEvaluator({label, limits.steps, limits.bytes}, variables) {}
+  Renderer(const std::string& label, const ValueDict& variables, Template::Limits& left)
+      : TemplateEvaluator({label, left.steps, left.bytes}, variables), left_(left) {}
+  ~Renderer() { left_ = {work_.steps_left, work_.bytes_left}; }
+  Renderer(const Renderer&) = delete;
+  Renderer& operator=(const Renderer&) = delete;
 
   std::string render(const Body& body) {
     run(body);
@@ -146,6 +149,7 @@ class Renderer : private TemplateEvaluator {
   }
 
   std::string out_;
+  Template::Limits& left_;
 };
 
 }  // namespace
@@ -157,8 +161,8 @@ Template::Template(std::string_view source, std::string label) : label_(std::mov
   body_ = std::make_shared<const Body>(parse_template(replace_invalid(source), label_));
 }
 
-std::string Template::render(const ValueDict& variables, const Limits& limits) const {
-  return Renderer(label_, variables, limits).render(*body_);
+std::string Template::render(const ValueDict& variables, Limits& left) const {
+  return Renderer(label_, variables, left).render(*body_);
 }
 
 }  // namespace heed::text

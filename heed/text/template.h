@@ -21,7 +21,8 @@ class Template {
   struct Limits {
     int64_t steps = 1'000'000, bytes = int64_t{16} << 20;
   };
-  std::string render(const ValueDict& variables, const Limits& limits) const;
+  // Takes what it needs from `left`, so that several renderings may share one budget.
+  std::string render(const ValueDict& variables, Limits& left) const;
 
  private:
   std::string label_;
