@@ -121,9 +121,7 @@ void save(const std::string& folder, const ModelConfig& c, const nn::Parameters&
   tensors.add(parameters, layout_of(c, architecture));
   if (architecture && architecture->add_more) architecture->add_more(c, tensors);
   write_file_atomically(inside(folder, "config.json"), config.dump(2) + "\n");
-  if (architecture) {
-    write_file_atomically(inside(folder, "generation_config.json"), architecture->generation(c).dump(2) + "\n");
-  }
+  save_generation(folder, c);
   write_safetensors(inside(folder, "model.safetensors"), tensors.list(), {{"format", "pt"}});
 }
 
@@ -178,7 +176,17 @@ std::string base_of(const ModelFolder& folder) {
       folder.path, in_quotes(named));
 }
 
-ModelConfig read_config(const ModelFolder& folder) { return read_parsed_config(base_of(folder)).config; }
+ModelConfig read_config(const ModelFolder& folder) {
+  ModelConfig config = read_parsed_config(base_of(folder)).config;
+  if (is_adapter(folder.path)) read_generation(folder.path, config);
+  return config;
+}
+
+void save_generation(const std::string& folder, const ModelConfig& config) {
+  const Architecture* architecture = architecture_of(config);
+  if (!architecture) return;
+  write_file_atomically(inside(folder, "generation_config.json"), architecture->generation(config).dump(2) + "\n");
+}
 
 EncoderDecoder load_translator(const std::string& folder, const LoadOptions& options) {
   ParsedConfig parsed = read_parsed_config(folder);
@@ -191,6 +199,7 @@ EncoderDecoder load_translator(const std::string& folder, const LoadOptions& opt
 Decoder load_decoder(const ModelFolder& folder, const LoadOptions& options) {
   const std::string base = base_of(folder);
   ParsedConfig parsed = read_decoder(base);
+  if (is_adapter(folder.path)) read_generation(folder.path, parsed.config);
   if (options.config) parsed.config = *options.config;
   Decoder model = load<Decoder>(base, std::move(parsed), options);
   if (!is_adapter(folder.path)) return model;

@@ -69,5 +69,7 @@ OpenDecoder open_decoder(const std::string& folder);
 // The directory's own files, each atomically; model.safetensors last.
 void save_translator(const std::string& folder, const EncoderDecoder& model);
 void save_decoder(const std::string& folder, const Decoder& model);
+// Which ids texts begin and end with, for transformers and beside an adapter; nothing for a model that they do not know.
+void save_generation(const std::string& folder, const ModelConfig& config);
 
 }  // namespace heed::models

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "heed/models/directory.h"
+#include "heed/tasks/generator.h"
 #include "heed/text/chat_ids.h"
 #include "heed/train/lm_learner.h"
 #include "heed/train/run.h"
@@ -182,6 +183,34 @@ TEST_F(LmChatRun, ATunedModelKeepsItsTemplateAndOneWithoutGetsTheDefault) {
   EXPECT_NE(told().find("has no chat template: heed's own is used, its marks as plain text"), std::string::npos);
   put_content(base + "/chat_template.jinja", "{{");
   EXPECT_NE(message_of<FileError>([&] { run({.overwrite = true}); }).find("a tag without end"), std::string::npos);
+}
+
+// Texts of the base end otherwise than answers do: what is tuned ends with either, for whoever reads its files.
+TEST_F(LmChatRun, AnAnswersEndIsOneOfTheModels) {
+  config_.text.tokenizer = "bpe";
+  run();
+  const std::string base = config_.save.out;
+  const auto marks = text::load_tokenizer(base);
+  const int32_t end = marks->encode("<|im_end|>").at(0), eos = marks->encode("<|endoftext|>").at(0);
+  nlohmann::json settings = nlohmann::json::parse(read_content(base + "/tokenizer_config.json")),
+                 config = nlohmann::json::parse(read_content(base + "/config.json"));
+  settings["eos_token"] = "<|endoftext|>", config["eos_token_id"] = eos;
+  put_content(base + "/tokenizer_config.json", settings.dump());
+  put_content(base + "/config.json", config.dump());
+  std::filesystem::remove(base + "/generation_config.json");
+  config_.model = {}, config_.model.preset = "tiny", config_.model.from = base;
+  for (const char* way : {"whole", "merged", "adapter"}) {
+    config_.save.out = folder_.file(way);
+    if (config_.save.out != folder_.file("whole")) config_.model.lora = 2;
+    config_.model.lora_merge = config_.save.out == folder_.file("merged");
+    run();
+    const std::string said = read_content(config_.save.out + "/generation_config.json");
+    EXPECT_EQ(nlohmann::json::parse(said)["eos_token_id"], (std::vector<int32_t>{eos, end})) << way;
+    const tasks::Generator tuned = tasks::Generator::open(config_.save.out);
+    EXPECT_EQ(tuned.model.config.tokens.eos, eos);
+    EXPECT_EQ(tuned.model.config.tokens.more_ends, std::vector<int32_t>{end});
+    EXPECT_EQ(models::read_config(config_.save.out).tokens.more_ends, std::vector<int32_t>{end});
+  }
 }
 
 TEST_F(LmChatRun, BadLinesAreToldOrRefused) {

@@ -6,23 +6,30 @@
 
 #include "heed/io/printable.h"
 #include "heed/models/directory.h"
+#include "heed/models/foreign_json.h"
 #include "heed/tasks/generator.h"
 
 namespace heed::train {
 namespace {
 
-models::ModelConfig model_of(const TrainConfig& config, const LmData& data) {
-  models::ModelConfig c = model_config(config, 0, data.tokenizer->size());
-  if (config.model.from.empty()) c.tokens = {-1, -1, -1, -1};
-  if (c.tokens.start >= 0) return c;
+// What the config leaves out is the tokenizer's.
+void fill_tokens(models::TokenIds& tokens, const LmData& data) {
   const text::SpecialIds ids = data.tokenizer->special();
   // A document begins behind bos, or behind the end of another.
   const int32_t start = data.start >= 0 ? data.start : ids.bos >= 0 ? ids.bos : ids.eos;
   const std::pair<int32_t*, int32_t> unsaid[] = {
-      {&c.tokens.start, start}, {&c.tokens.eos, ids.eos}, {&c.tokens.unk, ids.unk}, {&c.tokens.pad, ids.pad}};
+      {&tokens.start, start}, {&tokens.eos, ids.eos}, {&tokens.unk, ids.unk}, {&tokens.pad, ids.pad}};
   for (const auto& [id, own] : unsaid) {
     if (*id < 0) *id = own;
   }
+}
+
+models::ModelConfig model_of(const TrainConfig& config, const LmData& data) {
+  models::ModelConfig c = model_config(config, 0, data.tokenizer->size());
+  if (config.model.from.empty()) c.tokens = {-1, -1, -1, -1};
+  if (c.tokens.start < 0) fill_tokens(c.tokens, data);
+  // Where an answer ends, whoever generates stops: also who knows nothing of the template.
+  models::add_ends(c.tokens, {data.end.id}, c.vocabulary);
   return c;
 }
 
@@ -192,7 +199,10 @@ void LmLearner::write_samples(ValidationReport& r) const {
 
 void LmLearner::publish(const std::string& folder) {
   if (!lora_) return models::save_decoder(folder, model_);
-  if (!config_.model.lora_merge) return lora_->save(folder);
+  if (!config_.model.lora_merge) {
+    lora_->save(folder);
+    return models::save_generation(folder, model_.config);
+  }
   const models::Decoder whole = models::load_decoder(config_.model.from, {.frozen = true, .config = &model_.config});
   lora_->merge_into(whole);
   models::save_decoder(folder, whole);
