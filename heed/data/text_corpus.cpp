@@ -41,6 +41,16 @@ size_t cut_of_piece(std::string_view text) {
   return character_border(text, text.size() - 1);
 }
 
+// The last place of a text where it may be cut; 0 where there is none in its second half. Its very end is not looked at: what
+// stands there may go on.
+size_t last_cut(std::string_view text, const std::function<bool(std::string_view text, size_t at)>& may_cut) {
+  constexpr size_t kEnd = 4096;
+  for (size_t at = text.size() - std::min(text.size() / 4, kEnd); at > text.size() / 2; --at) {
+    if (!continues_character(text[at]) && may_cut(text, at)) return at;
+  }
+  return 0;
+}
+
 bool is_text(std::string_view text) { return text.find('\0') == text.npos && text::valid_utf8(text); }
 
 // Without holding more of the file than a block.
@@ -155,11 +165,24 @@ struct TextCorpus::State {
 
   void fill() {
     source_ended = false;
-    while (held.size() < static_cast<size_t>(config.piece_bytes) && !source_ended) {
+    read_up_to(static_cast<size_t>(config.piece_bytes));
+  }
+
+  void read_up_to(size_t bytes) {
+    while (held.size() < bytes && !source_ended) {
       const size_t size = source->read(buffer);
       held.append(buffer.data(), size);
       source_ended = size == 0;
     }
+  }
+
+  size_t next_cut() {
+    if (!config.may_cut) return source_ended ? held.size() : cut_of_piece(held);
+    while (!source_ended) {
+      if (const size_t cut = last_cut(held, config.may_cut); cut > 0) return cut;
+      read_up_to(2 * held.size());
+    }
+    return held.size();
   }
 
   bool next_of_files(TextPiece& piece) {
@@ -168,7 +191,7 @@ struct TextCorpus::State {
       if (!open_next()) return false;
       piece.place = printable(config.files[index]);
     }
-    const size_t cut = source_ended ? held.size() : cut_of_piece(held);
+    const size_t cut = next_cut();
     piece.text = held.substr(0, cut);
     held.erase(0, cut);
     if (!source_ended) fill();
@@ -264,6 +287,7 @@ struct TextCorpus::State {
   std::vector<int64_t> sizes;
   int64_t all_bytes = 0, done_bytes = 0;
   TextReport report;
+  bool goes_on = false;                // a document that was begun
   int64_t position = 0, document = 0;  // of the next piece: bytes and documents before it
   // Files.
   size_t index = 0;
@@ -287,6 +311,7 @@ bool TextCorpus::next(TextPiece& piece) {
     if (!s.take_part(piece)) continue;
     s.report.bytes += static_cast<int64_t>(piece.text.size());
     s.report.documents += piece.ends;
+    piece.begins = !std::exchange(s.goes_on, !piece.ends);
     return true;
   }
   return false;

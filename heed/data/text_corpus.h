@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "heed/data/parallel_corpus.h"
@@ -32,7 +34,9 @@ struct TextConfig {
   Documents documents = Documents::kFile;
   BadLines bad = BadLines::kSkip;
   TextPart part = {};
-  int64_t piece_bytes = 1 << 20;         // a longer file comes in pieces
+  int64_t piece_bytes = 1 << 20;  // a longer file comes in pieces
+  // Where those may be cut (text::Tokenizer::cuts); where nothing in a piece may be, it grows. Without it near blanks.
+  std::function<bool(std::string_view text, size_t at)> may_cut = {};
   int64_t max_bytes = int64_t{1} << 26;  // of a line or paragraph: what is longer is no document
 };
 
@@ -42,11 +46,11 @@ struct TextReport {
   std::string text() const;                // "3 documents of 1,115,394 bytes; skipped 1 not UTF-8 (a.bin:1)"
 };
 
-// A document, or some of it. Pieces are cut where no word is: before a blank.
+// A document, or some of it.
 struct TextPiece {
   std::string text;
-  bool ends = true;   // its document
-  std::string place;  // where its document begins: "novel.txt:1"
+  bool begins = true, ends = true;  // its document
+  std::string place;                // where its document begins: "novel.txt:1"
 };
 
 class TextCorpus {

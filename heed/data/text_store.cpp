@@ -102,7 +102,7 @@ TextStoreReport build_text_store(const std::string& path, TextCorpus& corpus, co
   const text::SpecialIds special = tokenizer.special();
   if (special.eos < 0) fail("[store] the tokenizer has no id for the end of a document, expected one");
   const auto encode = [&](PieceInWork& one) {
-    one.ids = tokenizer.encode(one.piece.text);
+    one.ids = one.piece.begins ? tokenizer.encode(one.piece.text) : tokenizer.encode_on(one.piece.text);
     one.bytes = one.piece.text.size();
   };
   return build(path, corpus, {encode, special.eos}, unknown_of(special), progress);

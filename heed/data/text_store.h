@@ -47,7 +47,7 @@ struct TextStoreReport {
   BadLineCount no_tokens;  // a document whose text is nothing to the tokenizer
   int64_t unknown = 0;     // tokens
 };
-// Tokenises in parallel, in the order of the corpus, and writes the file atomically.
+// Tokenises in parallel, pieces where the corpus cuts documents, in the order of the corpus, and writes the file atomically.
 TextStoreReport build_text_store(const std::string& path, TextCorpus& corpus, const text::Tokenizer& tokenizer,
                                  const std::function<void(double share)>& progress = {});
 

@@ -55,6 +55,36 @@ TEST_F(TextStoreTest, PiecesAndThreadsChangeNothing) {
   EXPECT_EQ(TextStore::open(path()).documents(), 1);
 }
 
+// Documents are cut where no id changes, or not at all.
+TEST_F(TextStoreTest, IdsAreThoseOfTheWholeDocument) {
+  Random random(5);
+  std::string text;
+  const char* parts[] = {"the", " cat", ".\n", "\n\n", " ", "  ", "12", "한국", "。\n", "é", " saw in", "</s>", " <s>"};
+  while (text.size() < 300'000) {
+    text += parts[random.below(std::size(parts))];
+    if (random.below(400) == 0) text += std::string(3000, 'x');
+  }
+  const std::string unbroken(300'000, 'x');
+  for (const std::string name : {"gpt2", "llama3", "llama", "metaspace_always"}) {
+    SCOPED_TRACE(name);
+    const auto tokenizer = text::load_tokenizer(HEED_SOURCE_DIR "/tests/golden/language_tokenizers/" + name);
+    for (const std::string& document : {text, unbroken}) {
+      put_content(folder_.file("text"), document);
+      const TextConfig config{.files = {folder_.file("text")}, .piece_bytes = 400, .may_cut = tokenizer->cuts()};
+      TextCorpus corpus(config), again(config);
+      build_text_store(path(), corpus, *tokenizer);
+      std::vector<int32_t> whole = tokenizer->encode(document);
+      whole.push_back(tokenizer->special().eos);
+      const TextStore store = TextStore::open(path());
+      EXPECT_TRUE(std::equal(whole.begin(), whole.end(), store.ids().begin(), store.ids().end()));
+      int64_t pieces = 0;
+      for (TextPiece piece; again.next(piece); ++pieces) EXPECT_EQ(piece.begins, pieces == 0);
+      const bool words = name == "gpt2" || name == "llama3";
+      EXPECT_EQ(pieces > 3, document == text || !words) << pieces;  // no piece has "xx", which only characters see
+    }
+  }
+}
+
 TEST_F(TextStoreTest, EveryFlippedOrMissingByteIsRefusedOrFound) {
   build("a b c\nd\nx\n");
   const std::string whole = content_of(path());

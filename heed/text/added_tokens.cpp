@@ -56,6 +56,16 @@ AddedTokens::Found AddedTokens::at(std::string_view text, bool at_start) const {
   return {};
 }
 
+bool AddedTokens::touches(std::string_view text, size_t at) const {
+  if (lengths_.empty()) return false;
+  for (size_t begin = at - std::min(at, lengths_.front()); begin <= at && begin < text.size(); ++begin) {
+    for (const size_t length : lengths_) {
+      if (begin + length >= at && by_text_.contains(text.substr(begin, length))) return true;
+    }
+  }
+  return false;
+}
+
 std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text) const {
   std::vector<Part> parts;
   size_t begin = 0;

@@ -27,6 +27,8 @@ class AddedTokens {
     bool goes_on = false;  // text behind a token that does not interrupt it
   };
   std::vector<Part> split(std::string_view text) const;
+  // Whether a token lies across a place in a text, ends there or begins there.
+  bool touches(std::string_view text, size_t at) const;
 
  private:
   struct Found {

@@ -9,6 +9,7 @@
 #include "heed/text/added_tokens.h"
 #include "heed/text/byte_letters.h"
 #include "heed/text/merges.h"
+#include "heed/text/safe_cuts.h"
 #include "heed/text/spm_file.h"
 #include "heed/text/unicode.h"
 
@@ -52,19 +53,16 @@ class BpeTokenizer final : public Tokenizer {
     for (const auto& [left, right] : parts.merges) add_merge(left, right, label);
   }
 
-  std::vector<int32_t> encode(std::string_view text) const override {
-    const std::string valid = replace_invalid(text);
-    std::vector<int32_t> ids;
-    for (const AddedTokens::Part& part : added_.split(valid)) {
-      if (part.id >= 0) {
-        ids.push_back(part.id);
-        continue;
-      }
-      const bool first = part.text.data() == valid.data();
-      const bool led = rules_.blank_before_text && !part.goes_on && (first || rules_.blank_after_added);
-      bytes_ ? encode_bytes(part.text, led, ids) : encode_characters(part.text, led, ids);
-    }
-    return ids;
+  std::vector<int32_t> encode(std::string_view text) const override { return encode(text, true); }
+  std::vector<int32_t> encode_on(std::string_view text) const override { return encode(text, false); }
+
+  Cuts cuts() const override {
+    const auto neighbours = std::make_shared<Neighbours>();
+    for (size_t id = 0; !bytes_ && id < written_.size(); ++id) neighbours->add(written_[id]);
+    return [this, neighbours](std::string_view text, size_t at) {
+      const bool apart = bytes_ ? words_part_at(text, at) : !neighbours->joined_at(text, at);
+      return apart && !added_.touches(text, at);
+    };
   }
 
   std::string decode(std::span<const int32_t> ids) const override {
@@ -89,6 +87,21 @@ class BpeTokenizer final : public Tokenizer {
   SpecialIds special() const override { return special_; }
 
  private:
+  std::vector<int32_t> encode(std::string_view text, bool begins) const {
+    const std::string valid = replace_invalid(text);
+    std::vector<int32_t> ids;
+    for (const AddedTokens::Part& part : added_.split(valid)) {
+      if (part.id >= 0) {
+        ids.push_back(part.id);
+        continue;
+      }
+      const bool first = part.text.data() == valid.data();
+      const bool led = rules_.blank_before_text && !part.goes_on && (first ? begins : rules_.blank_after_added);
+      bytes_ ? encode_bytes(part.text, led, ids) : encode_characters(part.text, led, ids);
+    }
+    return ids;
+  }
+
   void check(int32_t id) const {
     if (id < 0 || id >= size()) fail("[tokenizer] id {} is outside of the vocabulary of {}", id, size());
   }

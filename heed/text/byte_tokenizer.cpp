@@ -19,6 +19,10 @@ class ByteTokenizer final : public Tokenizer {
     return ids;
   }
 
+  Cuts cuts() const override {
+    return [](std::string_view, size_t) { return true; };
+  }
+
   std::string decode(std::span<const int32_t> ids) const override {
     std::string bytes;
     for (const int32_t id : ids) {

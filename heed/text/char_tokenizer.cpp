@@ -29,6 +29,10 @@ class CharTokenizer final : public Tokenizer {
     return ids;
   }
 
+  Cuts cuts() const override {
+    return [](std::string_view, size_t) { return true; };
+  }
+
   std::string decode(std::span<const int32_t> ids) const override {
     std::string text;
     for (const int32_t id : ids) text += bytes(id);

@@ -23,7 +23,7 @@ constexpr size_t kMaxNested = 32;  // user-defined pieces that begin one another
 enum ModelField : uint64_t { kPieces = 1, kTrainer = 2, kNormalizer = 3, kDenormalizer = 5 };
 enum PieceField : uint64_t { kText = 1, kScore = 2, kType = 3 };
 enum TrainerField : uint64_t { kModelType = 3, kByteFallback = 35 };
-enum NormalizerField : uint64_t { kCharsmap = 2, kDummyPrefix = 3 };
+enum NormalizerField : uint64_t { kCharsmap = 2, kDummyPrefix = 3, kFewerBlanks = 4 };
 
 // "<0x0A>" is 10; -1 where it is no such piece.
 int byte_of_piece(std::string_view text) {
@@ -121,9 +121,13 @@ class Checker {
 
   void read_blank(std::string_view bytes) {
     WireReader reader(bytes, label_);
+    bool fewer_blanks = true, map = false;
     for (WireField field; reader.next(field);) {
       if (field.number == kDummyPrefix) file_.blank_before_text = field.value != 0;
+      if (field.number == kFewerBlanks) fewer_blanks = field.value != 0;
+      if (field.number == kCharsmap) map = !field.bytes.empty();
     }
+    file_.rewrites = fewer_blanks || map;
   }
 
   void check_all() {

@@ -21,6 +21,7 @@ struct SpmFile {
   std::vector<SpmPiece> pieces;  // in the order of their ids; they point into the bytes
   bool byte_fallback = false;
   bool blank_before_text = true;  // a text starts as if a blank stood before it
+  bool rewrites = true;           // blanks are left out, or characters become others
 };
 
 // The text that a piece stands for: "▁" is a blank, "<0x0A>" a byte.

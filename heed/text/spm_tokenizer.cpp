@@ -7,6 +7,7 @@
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
 #include "heed/text/added_tokens.h"
+#include "heed/text/safe_cuts.h"
 #include "heed/text/spm_file.h"
 #include "heed/text/tokenizer_settings.h"
 #include "heed/text/unicode.h"
@@ -20,6 +21,7 @@ class SpmTokenizer final : public Tokenizer {
       : blank_after_added_(settings.legacy.value_or(true)) {
     const SpmFile file = read_spm(model, label);
     blank_before_text_ = file.blank_before_text;
+    may_cut_ = !file.rewrites && file.byte_fallback;
     for (const SpmPiece& piece : file.pieces) {
       const bool silent = piece.type == PieceType::kControl || piece.type == PieceType::kUnknown;
       written_.emplace_back(piece.text);
@@ -30,24 +32,18 @@ class SpmTokenizer final : public Tokenizer {
     load(model, with_blank_, label);
     // The same file, but for its blank before a text: a later setting counts.
     constexpr std::string_view kNoBlank("\x1A\x02\x18\x00", 4);
-    if (!blank_after_added_) load(model + std::string(kNoBlank), without_blank_, label);
+    if (!blank_after_added_ || may_cut_) load(model + std::string(kNoBlank), without_blank_, label);
   }
 
-  std::vector<int32_t> encode(std::string_view text) const override {
-    const std::string clean = replace_invalid(text);
-    std::vector<int32_t> ids;
-    for (const AddedTokens::Part& part : added_->split(clean)) {
-      if (part.id >= 0) {
-        ids.push_back(part.id);
-        continue;
-      }
-      const bool first = part.text.data() == clean.data();
-      std::vector<int> found;
-      const auto status = (first || blank_after_added_ ? with_blank_ : without_blank_).Encode(part.text, &found);
-      if (!status.ok()) fail("[tokenizer] {}", printable(status.ToString(), 200));
-      ids.insert(ids.end(), found.begin(), found.end());
-    }
-    return ids;
+  std::vector<int32_t> encode(std::string_view text) const override { return encode(text, true); }
+  std::vector<int32_t> encode_on(std::string_view text) const override { return encode(text, !may_cut_); }
+
+  Cuts cuts() const override {
+    const auto neighbours = std::make_shared<Neighbours>();
+    for (size_t id = 0; may_cut_ && id < written_.size(); ++id) neighbours->add(written_[id]);
+    return [this, neighbours](std::string_view text, size_t at) {
+      return may_cut_ && !neighbours->joined_at(text, at) && !added_->touches(text, at);
+    };
   }
 
   std::string decode(std::span<const int32_t> ids) const override {
@@ -63,6 +59,24 @@ class SpmTokenizer final : public Tokenizer {
   SpecialIds special() const override { return special_; }
 
  private:
+  std::vector<int32_t> encode(std::string_view text, bool begins) const {
+    const std::string clean = replace_invalid(text);
+    std::vector<int32_t> ids;
+    for (const AddedTokens::Part& part : added_->split(clean)) {
+      if (part.id >= 0) {
+        ids.push_back(part.id);
+        continue;
+      }
+      const bool first = part.text.data() == clean.data();
+      std::vector<int> found;
+      const auto status =
+          ((first ? begins : blank_after_added_) ? with_blank_ : without_blank_).Encode(part.text, &found);
+      if (!status.ok()) fail("[tokenizer] {}", printable(status.ToString(), 200));
+      ids.insert(ids.end(), found.begin(), found.end());
+    }
+    return ids;
+  }
+
   size_t check(int32_t id) const {
     if (id < 0 || id >= size()) fail("[tokenizer] id {} is outside of the vocabulary of {}", id, size());
     return static_cast<size_t>(id);
@@ -96,7 +110,7 @@ class SpmTokenizer final : public Tokenizer {
     added_ = std::make_unique<AddedTokens>(std::move(added));
   }
 
-  bool blank_before_text_ = true;
+  bool blank_before_text_ = true, may_cut_ = false;
   const bool blank_after_added_;
   SpecialIds special_ = {-1, -1, -1};
   std::vector<std::string> written_, texts_;  // by id: as the file writes it, and what it stands for

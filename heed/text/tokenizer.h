@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,6 +22,14 @@ class Tokenizer {
   virtual ~Tokenizer() = default;
   // Without eos. Invalid UTF-8 is replaced, never an error.
   virtual std::vector<int32_t> encode(std::string_view text) const = 0;
+  // Of a text that goes on with another: nothing is put before it.
+  virtual std::vector<int32_t> encode_on(std::string_view text) const { return encode(text); }
+  // Whether the ids of a text up to a place, between two characters, and behind them those by which the rest goes on are the
+  // ids of the whole. Where a kind of tokenizer does not know, never.
+  using Cuts = std::function<bool(std::string_view text, size_t at)>;
+  virtual Cuts cuts() const {
+    return [](std::string_view, size_t) { return false; };
+  }
   // Special ids leave no trace; ids outside of the vocabulary are an error.
   virtual std::string decode(std::span<const int32_t> ids) const = 0;
   // How one id is shown to people: "▁cat".

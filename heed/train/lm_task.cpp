@@ -206,7 +206,9 @@ class LmTask final : public Task {
     const bool valid = kind == TextPart::kValid;
     const std::string staging = staging_of(config.save.out), path = staging + (valid ? "/valid.ids" : "/train.ids");
     const std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(staging);
-    data::TextCorpus text(part(config, kind));
+    data::TextConfig how = part(config, kind);
+    how.may_cut = tokenizer->cuts();
+    data::TextCorpus text(how);
     data::BadChatLines bad(bad_lines(config));
     const auto progress = [&](double share) { preparation.at("tokenizing", share); };
     data::TextStoreReport report;
