@@ -231,22 +231,41 @@ void Generation::add_token(Running& r, GeneratedToken token, const OnToken& on_t
   if (static_cast<int64_t>(r.branches[0].tokens.size()) > context_) end(StopReason::kContext);
 }
 
+// As in transformers, penalties and biases change log-probabilities here, and what they leave is not brought to a sum of 1
+// again: hypotheses are compared as theirs are. Gives back the model's own.
+std::vector<float> Generation::change_for_search(const Running& r, std::span<float> logits) const {
+  const SamplingConfig& sampling = r.request.settings.sampling;
+  if (!sampling.changes_logits() && ids_.never.empty()) return {};
+  const size_t V = static_cast<size_t>(model_.config.vocabulary);
+  for (size_t at = 0; at < logits.size(); at += V) {
+    const float sum = log_sum_exp(logits.subspan(at, V));
+    for (float& logit : logits.subspan(at, V)) logit -= sum;
+  }
+  std::vector<float> own(logits.begin(), logits.end());
+  for (size_t h = 0; h < r.branches.size(); ++h) {
+    const std::span<float> row = logits.subspan(h * V, V);
+    forbid(row);
+    change_logits(row, sampling, {r.request.prompt, r.search->live()[h].ids});
+  }
+  return own;
+}
+
 void Generation::search_on(Running& r, std::span<float> logits) {
   const int64_t V = model_.config.vocabulary, n = static_cast<int64_t>(r.branches.size());
-  const GenerationSettings& s = r.request.settings;
-  const int64_t k = std::min(V, BeamSearch::wanted_candidates({.beam = s.beam}));
+  const int64_t k = std::min(V, BeamSearch::wanted_candidates({.beam = r.request.settings.beam}));
   std::vector<int32_t> ids(static_cast<size_t>(n * k));
-  std::vector<float> log_probs(ids.size());
-  for (int64_t h = 0; h < n; ++h) {
-    const std::span<float> row = logits.subspan(static_cast<size_t>(h * V), static_cast<size_t>(V));
-    forbid(row);
-    change_logits(row, s.sampling, {r.request.prompt, r.search->live()[static_cast<size_t>(h)].ids});
-  }
+  std::vector<float> log_probs(ids.size()), own_probs(ids.size());
+  const std::vector<float> own = change_for_search(r, logits);
   kernels::top_k({n, V, k, logits.data(), ids.data(), log_probs.data()});
+  for (size_t i = 0; !own.empty() && i < ids.size(); ++i) {
+    if (ids[i] < 0) continue;
+    const size_t at = i / static_cast<size_t>(k) * static_cast<size_t>(V) + static_cast<size_t>(ids[i]);
+    log_probs[i] = logits[at], own_probs[i] = own[at];
+  }
   std::vector<Candidates> candidates;
-  for (size_t at = 0; at < ids.size(); at += static_cast<size_t>(k)) {
-    candidates.push_back(
-        {std::span(ids).subspan(at, static_cast<size_t>(k)), std::span(log_probs).subspan(at, static_cast<size_t>(k))});
+  for (size_t at = 0, each = static_cast<size_t>(k); at < ids.size(); at += each) {
+    candidates.push_back({std::span(ids).subspan(at, each), std::span(log_probs).subspan(at, each), {}});
+    if (!own.empty()) candidates.back().own = std::span(own_probs).subspan(at, each);
   }
   std::vector<Rows> before;
   std::vector<int64_t> parents;

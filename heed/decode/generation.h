@@ -45,8 +45,8 @@ const char* name_of(StopReason reason);
 struct GeneratedIds {
   std::vector<int32_t> ids;            // without prompt and end
   std::vector<GeneratedToken> tokens;  // beside each id; of a search none
-  double log_probability = 0;          // of the ids and the end
-  double score = 0;                    // of a search; else the log-probability
+  double log_probability = 0;          // of the ids and the end, by the model itself
+  double score = 0;                    // of a search, which sees penalties and biases; else the log-probability
   StopReason reason = StopReason::kEnd;
 };
 struct GenerationAnswer {
@@ -112,6 +112,7 @@ class Generation {
   void forbid(std::span<float> logits) const;
   void add_token(Running& r, GeneratedToken token, const OnToken& on_token);
   void add_to_branch(Running& r, Branch& branch, int32_t id);
+  std::vector<float> change_for_search(const Running& r, std::span<float> logits) const;
   void search_on(Running& r, std::span<float> logits);
   GenerationAnswer leave(Running& r);
 

@@ -42,7 +42,8 @@ TEST(GenerationGolden, IdsAreTheirs) {
       {"greedy", {.sampling = {.temperature = 0}, .max_tokens = 15}},
       {"penalty", {.sampling = {.temperature = 0, .repetition_penalty = 1.4}, .max_tokens = 15}},
       {"beam", {.max_tokens = 15, .beam = 4}},
-      {"long_beam", {.max_tokens = 15, .beam = 3, .length_penalty = 2}}};
+      {"long_beam", {.max_tokens = 15, .beam = 3, .length_penalty = 2}},
+      {"penalty_beam", {.sampling = {.repetition_penalty = 1.4}, .max_tokens = 15, .beam = 4}}};
   for (const std::string name : {"gpt2", "llama", "qwen2"}) {
     const Golden golden("generation/" + name);
     const models::Decoder model =
@@ -52,6 +53,7 @@ TEST(GenerationGolden, IdsAreTheirs) {
       const std::string prefix = way.name;
       const std::vector<int32_t> ids = golden.ints(prefix + ".ids"), lengths = golden.ints(prefix + ".lengths"),
                                  ended = golden.ints(prefix + ".ended");
+      const std::vector<float> scores = golden.floats(prefix + ".scores"), own = golden.floats(prefix + ".own");
       const std::vector<GeneratedIds> all = generate(model, golden.ints("input.prompts"), way.settings);
       auto at = ids.begin();
       for (size_t i = 0; i < kPrompts; ++i) {
@@ -59,6 +61,8 @@ TEST(GenerationGolden, IdsAreTheirs) {
         at += lengths[i];
         EXPECT_EQ(all[i].ids, expected) << i;
         EXPECT_EQ(all[i].reason, ended[i] ? StopReason::kEnd : StopReason::kLength) << i;
+        EXPECT_NEAR(all[i].log_probability, own[i], 1e-4) << i;  // by the model itself, whatever the penalties
+        EXPECT_NEAR(way.settings.beam > 1 ? all[i].score : 0, scores[i], 1e-4) << i;
       }
     }
   }

@@ -163,6 +163,11 @@ TokenChoice sample_token(std::span<const float> logits, const SamplingConfig& co
   return {id, logits[static_cast<size_t>(id)] - top + best.log_prob};
 }
 
+float log_sum_exp(std::span<const float> logits) {
+  const TokenChoice best = likeliest(logits);
+  return best.id < 0 ? std::numeric_limits<float>::infinity() : logits[static_cast<size_t>(best.id)] - best.log_prob;
+}
+
 float log_probability(std::span<const float> logits, int32_t id) {
   const TokenChoice best = likeliest(logits);
   if (best.id < 0) return -std::numeric_limits<float>::infinity();

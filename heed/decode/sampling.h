@@ -51,6 +51,8 @@ struct TokenChoice {
 // From softmax(logits / temperature) after the cuts, or the likeliest; of equals the smaller id.
 TokenChoice sample_token(std::span<const float> logits, const SamplingConfig& config, const SampleKey& key);
 
+// log sum exp(logits): what log softmax takes off; infinite where no logit is a number.
+float log_sum_exp(std::span<const float> logits);
 // log softmax(logits)[id]
 float log_probability(std::span<const float> logits, int32_t id);
 

@@ -19,43 +19,44 @@ void SearchConfig::check() const {
   if (sample && beam != 1) fail("[search] sampling with a beam of {}: expected 1", beam);
 }
 
-double SearchConfig::score(double log_probability, int64_t length) const {
-  return log_probability / std::pow(static_cast<double>(std::max<int64_t>(1, length)), length_penalty);
+double SearchConfig::score(double rank, int64_t length) const {
+  return rank / std::pow(static_cast<double>(std::max<int64_t>(1, length)), length_penalty);
 }
 
 void BeamSearch::end(Hypothesis hypothesis, bool with_eos) {
   hypothesis.ended = with_eos;
-  hypothesis.score = config_.score(hypothesis.log_probability, static_cast<int64_t>(hypothesis.ids.size()) + with_eos);
+  hypothesis.score = config_.score(hypothesis.rank, static_cast<int64_t>(hypothesis.ids.size()) + with_eos);
   ended_.push_back(std::move(hypothesis));
 }
 
 std::vector<Continuation> BeamSearch::advance(std::span<const Candidates> of_each) {
   struct Choice {
-    double log_probability;
+    double rank, log_probability;
     Continuation next;
   };
   std::vector<Choice> choices;
   for (size_t h = 0; h < of_each.size(); ++h) {
     for (size_t i = 0; i < of_each[h].ids.size() && of_each[h].ids[i] >= 0; ++i) {
-      if (!std::isfinite(of_each[h].log_probs[i])) continue;
-      choices.push_back(
-          {live_[h].log_probability + double{of_each[h].log_probs[i]}, {static_cast<int64_t>(h), of_each[h].ids[i]}});
+      const Candidates& c = of_each[h];
+      if (!std::isfinite(c.log_probs[i])) continue;
+      choices.push_back({live_[h].rank + double{c.log_probs[i]},
+                         live_[h].log_probability + double{c.own.empty() ? c.log_probs[i] : c.own[i]},
+                         {static_cast<int64_t>(h), c.ids[i]}});
     }
   }
   if (choices.empty()) {
-    for (Hypothesis& h : live_) h.log_probability = -std::numeric_limits<double>::infinity();
+    for (Hypothesis& h : live_) h.rank = h.log_probability = -std::numeric_limits<double>::infinity();
     finish();
     return {};
   }
   // Stable: of equals the one from the better hypothesis.
-  std::stable_sort(choices.begin(), choices.end(),
-                   [](const Choice& a, const Choice& b) { return a.log_probability > b.log_probability; });
+  std::stable_sort(choices.begin(), choices.end(), [](const Choice& a, const Choice& b) { return a.rank > b.rank; });
   std::vector<Hypothesis> next;
   std::vector<Continuation> continuations;
   for (size_t rank = 0; rank < choices.size() && static_cast<int64_t>(next.size()) < config_.beam; ++rank) {
     const Choice& choice = choices[rank];
     Hypothesis hypothesis = live_[static_cast<size_t>(choice.next.parent)];
-    hypothesis.log_probability = choice.log_probability;
+    hypothesis.rank = choice.rank, hypothesis.log_probability = choice.log_probability;
     if (std::find(ends_.begin(), ends_.end(), choice.next.token) != ends_.end()) {
       // An end that is not among the best ways to go on is no end yet.
       if (static_cast<int64_t>(rank) < config_.beam) end(std::move(hypothesis), true);
@@ -84,7 +85,7 @@ bool BeamSearch::settled() {
   if (ended_.size() > enough) ended_.resize(enough);
   const int64_t length = live_.empty() ? 0 : static_cast<int64_t>(live_[0].ids.size());
   return live_.empty() || length >= limit_ ||
-         (ended_.size() == enough && config_.score(live_[0].log_probability, length) <= ended_.back().score);
+         (ended_.size() == enough && config_.score(live_[0].rank, length) <= ended_.back().score);
 }
 
 void BeamSearch::finish() {

@@ -13,7 +13,7 @@ namespace heed::decode {
 struct SearchConfig {
   int64_t beam = 5;           // hypotheses kept; 1 is greedy
   int64_t nbest = 1;          // given back, at most beam
-  double length_penalty = 1;  // score = log p / length^penalty; 0 does not mind short ones
+  double length_penalty = 1;  // score = rank / length^penalty; 0 does not mind short ones
   int64_t max_length = 0;     // tokens said beyond a prefix; 0: by the length of the source
   // What the limit stopped is as good as what ended, by its score: a text may go on, a translation should end.
   bool may_go_on = false;
@@ -22,21 +22,23 @@ struct SearchConfig {
   SamplingConfig sampling = {};
 
   int64_t limit(int64_t source_tokens) const { return max_length > 0 ? max_length : 3 * source_tokens + 30; }
-  double score(double log_probability, int64_t length) const;  // length: tokens said, with the end
+  double score(double rank, int64_t length) const;  // length: tokens said, with the end
   void check() const;
 };
 
 struct Hypothesis {
   std::vector<int32_t> ids;    // without eos
-  double log_probability = 0;  // of the ids and the eos
-  double score = 0;
-  bool ended = false;  // false: the limit came first, or the model had no number to go on with (score -inf)
+  double log_probability = 0;  // of the ids and the eos, the model's own
+  double rank = 0;             // the same as the search sees it
+  double score = 0;            // the rank, by length
+  bool ended = false;          // false: the limit came first, or the model had no number to go on with (score -inf)
 };
 
 // What a model says about the next token of one hypothesis: the likeliest ids, best first.
 struct Candidates {
   std::span<const int32_t> ids;      // -1: no more
-  std::span<const float> log_probs;  // those that are no numbers are no candidates
+  std::span<const float> log_probs;  // by which to search; those that are no numbers are no candidates
+  std::span<const float> own = {};   // the model's, where those are others
 };
 
 // Each hypothesis after a step: which one it goes on from, and the token that it adds.
