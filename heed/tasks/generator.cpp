@@ -10,6 +10,7 @@
 #include "heed/base/error.h"
 #include "heed/models/directory.h"
 #include "heed/tasks/text_stream.h"
+#include "heed/text/unicode.h"
 
 namespace heed::tasks {
 namespace {
@@ -26,12 +27,10 @@ class Speaker {
 
   std::string bytes(int32_t id) {
     if (!tokenizer_) return "";
-    std::string bytes = tokenizer_->bytes(id);
+    const std::string bytes = tokenizer_->bytes(id);
     if (!at_start_ || bytes.empty()) return bytes;
     at_start_ = false;
-    const bool shown = tokenizer_->decode(std::span(&id, 1)).starts_with(' ');
-    if (bytes.starts_with(' ') && !shown) bytes.erase(0, 1);
-    return bytes;
+    return text::valid_utf8(bytes) ? tokenizer_->decode(std::span(&id, 1)) : bytes;
   }
 
  private:

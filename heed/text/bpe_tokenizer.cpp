@@ -1,5 +1,6 @@
 #include "heed/text/bpe_tokenizer.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <unordered_map>
@@ -43,6 +44,7 @@ class BpeTokenizer final : public Tokenizer {
       : bytes_(parts.alphabet == BpeParts::Alphabet::kBytes),
         rules_{parts.words,        parts.compose,          parts.whole_words, parts.blank_before_text,
                parts.unless_blank, parts.blank_after_added},
+        decoding_(parts.decoding),
         special_(parts.special),
         written_(std::move(parts.pieces)),
         added_(parts.added) {
@@ -67,9 +69,16 @@ class BpeTokenizer final : public Tokenizer {
 
   std::string decode(std::span<const int32_t> ids) const override {
     std::string all;
-    for (const int32_t id : ids) all += bytes(id);
-    // The blank that was put before the text; the byte-level tokenizers leave it there.
-    if (!bytes_ && rules_.blank_before_text && all.starts_with(' ')) all.erase(0, 1);
+    bool first = true;
+    for (const int32_t id : ids) {
+      std::string text = bytes(id);
+      const bool shown = !text.empty();
+      if (first && decoding_.first_piece && std::find(letters_.begin(), letters_.end(), id) == letters_.end())
+        std::erase(text, ' ');
+      first = first && !shown;
+      all += text;
+    }
+    all.erase(0, std::min(all.find_first_not_of(' '), blanks_before()));
     return replace_invalid(all);
   }
 
@@ -106,6 +115,12 @@ class BpeTokenizer final : public Tokenizer {
     if (id < 0 || id >= size()) fail("[tokenizer] id {} is outside of the vocabulary of {}", id, size());
   }
 
+  // Those that decoding leaves out; the byte-level tokenizers leave them there.
+  size_t blanks_before() const {
+    if (bytes_ || decoding_.first_piece) return 0;
+    return static_cast<size_t>(decoding_.blanks.value_or(rules_.blank_before_text));
+  }
+
   int32_t id_of(const std::string& piece) const {
     const auto found = ids_.find(piece);
     return found == ids_.end() ? -1 : found->second;
@@ -114,7 +129,7 @@ class BpeTokenizer final : public Tokenizer {
   // The text of each id.
   void read_texts(const std::vector<AddedToken>& added) {
     for (const std::string& piece : written_) {
-      texts_.push_back(bytes_ ? bytes_of_letters(piece).value_or(piece) : text_of_spm_piece(piece));
+      texts_.push_back(bytes_ ? bytes_of_letters(piece).value_or(piece) : text_of_spm_piece(piece, decoding_.bytes));
     }
     for (const AddedToken& token : added) texts_[static_cast<size_t>(token.id)] = token.special ? "" : token.text;
   }
@@ -184,6 +199,7 @@ class BpeTokenizer final : public Tokenizer {
   };
   const bool bytes_;
   const Rules rules_;
+  const BpeParts::Decoding decoding_;
   const SpecialIds special_;
   std::vector<std::string> written_, texts_;  // by id: as the files write it, and what it stands for
   AddedTokens added_;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -35,6 +36,13 @@ struct BpeParts {
   bool blank_before_text = false;    // a text starts as if a blank stood before it
   bool unless_blank = true;          // ... unless one does
   bool blank_after_added = true;     // ... and so does what follows an added token
+  // How characters become text again. Blanks at its start go: so many at most, or all that its first piece has; without
+  // either the one that was put there.
+  struct Decoding {
+    bool bytes = true;  // "<0x0A>" is a byte; else it is what it looks like
+    std::optional<int64_t> blanks = {};
+    bool first_piece = false;
+  } decoding = {};
   SpecialIds special = {-1, -1, -1};
 };
 

@@ -173,6 +173,49 @@ TEST(BpeTokenizer, WhatHeedDoesNotDoIsRefusedByName) {
   EXPECT_NE(refused(changed("\"a\": 97", "\"aa\": 97")).find("lacks 'a', the piece of byte 97"), std::string::npos);
 }
 
+// "no error" where it is taken.
+std::string refusal_of(const std::string& json) {
+  try {
+    parse_tokenizer_json(json, "t.json");
+  } catch (const FileError& error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+// What the golden tokenizers' decoders do not do.
+TEST(BpeTokenizer, DecodersThatHeedDoesNotHaveAreRefusedByName) {
+  const auto bytes = [](const std::string& decoder) {
+    return refusal_of(byte_level_json(", \"decoder\": " + decoder));
+  };
+  EXPECT_EQ(bytes("null"), "no error");
+  EXPECT_EQ(bytes(R"({"type": "Sequence", "decoders": [{"type": "ByteLevel"}]})"), "no error");
+  EXPECT_EQ(bytes(R"({"type": "WordPiece"})"), "[tokenizer] t.json: decoder 'WordPiece': expected ByteLevel");
+  EXPECT_EQ(bytes("3"), "[tokenizer] t.json: decoder '?': expected ByteLevel");
+  auto llama =
+      nlohmann::json::parse(content_of(HEED_SOURCE_DIR "/tests/golden/language_tokenizers/llama/tokenizer.json"));
+  const auto characters = [&](const std::string& steps) {
+    llama["decoder"] = {{"type", "Sequence"}, {"decoders", nlohmann::json::parse(steps)}};
+    return refusal_of(llama.dump());
+  };
+  const std::string replace = R"({"type": "Replace", "pattern": {"String": "▁"}, "content": " "})",
+                    strip = R"({"type": "Strip", "content": " ", "start": 1, "stop": )", fuse = R"({"type": "Fuse"})",
+                    fallback = R"({"type": "ByteFallback"})";
+  const auto named = [](const std::string& type) {
+    return "[tokenizer] t.json: decoder '" + type +
+           "': expected Replace of '▁' by a blank, ByteFallback, Fuse and Strip of blanks before the text, or "
+           "Metaspace";
+  };
+  EXPECT_EQ(characters("[" + replace + "," + fallback + "," + fuse + "," + strip + "0}]"), "no error");
+  EXPECT_EQ(characters("[" + replace + "," + fallback + "," + fuse + "," + strip + "1}]"), named("Strip"));
+  EXPECT_EQ(characters("[" + replace + "," + fallback + "," + strip + "0}]"), named("Strip"));  // of each piece
+  EXPECT_EQ(characters("[" + replace + "," + fuse + "," + fallback + "]"), named("ByteFallback"));
+  EXPECT_EQ(characters(R"([{"type": "Replace", "pattern": {"Regex": "▁"}, "content": " "}])"), named("Replace"));
+  EXPECT_EQ(characters(R"([{"type": "CTC"}])"), named("CTC"));
+  EXPECT_EQ(characters("[" + fallback + "," + fuse + "]"),
+            "[tokenizer] t.json: decoder: nothing makes a blank of '▁', expected Replace or Metaspace");
+}
+
 TEST(BpeTokenizer, Gpt2FilesAreTheSame) {
   const BpeParts whole = parse_tokenizer_json(byte_level_json(), "t.json");
   const std::string vocabulary = nlohmann::json::parse(byte_level_json())["model"]["vocab"].dump();

@@ -154,8 +154,8 @@ class Checker {
 
 }  // namespace
 
-std::string text_of_spm_piece(std::string_view piece) {
-  if (const int byte = byte_of_piece(piece); byte >= 0) return std::string(1, static_cast<char>(byte));
+std::string text_of_spm_piece(std::string_view piece, bool has_bytes) {
+  if (const int byte = byte_of_piece(piece); has_bytes && byte >= 0) return std::string(1, static_cast<char>(byte));
   constexpr std::string_view kBlank = "▁";
   std::string text(piece);
   for (size_t at = 0; (at = text.find(kBlank, at)) != std::string::npos;) text.replace(at, kBlank.size(), " ");

@@ -24,8 +24,8 @@ struct SpmFile {
   bool rewrites = true;           // blanks are left out, or characters become others
 };
 
-// The text that a piece stands for: "▁" is a blank, "<0x0A>" a byte.
-std::string text_of_spm_piece(std::string_view piece);
+// The text that a piece stands for: "▁" is a blank, "<0x0A>" a byte, where there are any.
+std::string text_of_spm_piece(std::string_view piece, bool has_bytes = true);
 
 // Checks everything that SentencePiece takes for granted. `label` begins the message of an error: "MODEL/source.spm".
 SpmFile read_spm(std::string_view bytes, const std::string& label);

@@ -38,6 +38,7 @@ class Reader {
     read_cutting();
     read_added();
     read_post_processor(part("post_processor"));
+    read_decoder(part("decoder"));
     return std::move(parts_);
   }
 
@@ -173,6 +174,45 @@ class Reader {
     }
     parts_.blank_before_text = scheme != "never";
     parts_.blank_after_added = scheme == "always";
+  }
+
+  // Without one, what goes with the pieces: that is what those who write none mean.
+  void read_decoder(const json& whole) {
+    if (whole.is_null()) return;
+    const bool bytes = parts_.alphabet == BpeParts::Alphabet::kBytes;
+    if (!bytes) parts_.decoding = {.bytes = false, .blanks = 0};
+    bool blanks = false, fused = false;
+    for (const json* step : sequence(whole, "decoders")) {
+      const std::string type = type_of(*step);
+      if (bytes ? type != "ByteLevel" : !read_character_decoder(*step, type, blanks, fused))
+        refuse(fmt::format("decoder {}: expected {}", in_quotes(type), bytes ? "ByteLevel" : kCharacterDecoders));
+    }
+    if (!bytes && !blanks) refuse("decoder: nothing makes a blank of '▁', expected Replace or Metaspace");
+  }
+
+  static constexpr const char* kCharacterDecoders =
+      "Replace of '▁' by a blank, ByteFallback, Fuse and Strip of blanks before the text, or Metaspace";
+
+  // Pieces become text by steps; Strip is of the whole where Fuse came before it.
+  bool read_character_decoder(const json& step, const std::string& type, bool& blanks, bool& fused) {
+    if (type == "Fuse") return fused = true;
+    if (type == "ByteFallback") return parts_.decoding.bytes = !fused;
+    if (type == "Replace") {
+      const bool known = step.contains("pattern") && step["pattern"] == json{{"String", "▁"}} &&
+                         text_at(step, "content", "") == " " && !blanks;
+      return blanks = known;
+    }
+    if (type == "Metaspace") {
+      parts_.decoding.first_piece =
+          text_at(step, "prepend_scheme", is_false(step, "add_prefix_space") ? "never" : "always") != "never";
+      const bool known = text_at(step, "replacement", "▁") == "▁" && !blanks && !fused;
+      return blanks = known;
+    }
+    const auto count = [&](const char* key) { return step.contains(key) ? step[key] : json(); };
+    if (type != "Strip" || !fused || text_at(step, "content", "") != " " || count("stop") != 0) return false;
+    if (!count("start").is_number_unsigned()) return false;
+    parts_.decoding.blanks = *parts_.decoding.blanks + std::min<uint64_t>(count("start").get<uint64_t>(), 1 << 20);
+    return true;
   }
 
   void read_added() {

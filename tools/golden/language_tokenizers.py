@@ -72,6 +72,16 @@ def prepend(tokenizer):
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
 
 
+def decoded_by(decoder):
+    tokenizer = characters(prepend)
+    tokenizer.decoder = decoder
+    return tokenizer
+
+
+def joined(*strip):
+    return decoders.Sequence([decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), *strip])
+
+
 def metaspace(scheme):
     def prepare(tokenizer):
         tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(prepend_scheme=scheme, split=False)
@@ -98,6 +108,10 @@ KINDS = {
     "llama_normalized": lambda: characters(prepend, normalized=True),
     "metaspace_first": lambda: characters(metaspace("first")),
     "metaspace_always": lambda: characters(metaspace("always")),
+    "llama_no_strip": lambda: decoded_by(joined()),
+    "llama_strip_two": lambda: decoded_by(joined(decoders.Strip(" ", 2, 0))),
+    "llama_metaspace": lambda: decoded_by(decoders.Metaspace()),
+    "llama_bytes_metaspace": lambda: decoded_by(decoders.Sequence([decoders.ByteFallback(), decoders.Metaspace()])),
 }
 SPECIAL = ["<|endoftext|>", "<s>", "</s>"]
 PARTS = [*"abcstremldv  \t\n\r'’.,!?-(){}1234567890", "'s", "'S", "'ll", "'VE", "'ſ", "the", " the", "é", "e\u0301", "가", "한국", "ㄱ",
