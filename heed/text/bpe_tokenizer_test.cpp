@@ -40,10 +40,9 @@ TEST(Merges, EqualTheTextbook) {
     Merges merges;
     for (int32_t next = 4; next < 16; ++next) {
       const std::array<int32_t, 3> merge{below(static_cast<uint64_t>(next)), below(static_cast<uint64_t>(next)), next};
-      const bool known =
-          std::any_of(list.begin(), list.end(), [&](const auto& m) { return m[0] == merge[0] && m[1] == merge[1]; });
+      std::erase_if(list, [&](const auto& m) { return m[0] == merge[0] && m[1] == merge[1]; });
       merges.add(merge[0], merge[1], merge[2]);
-      if (!known) list.push_back(merge);
+      list.push_back(merge);
     }
     std::vector<int32_t> ids(random.below(40));
     for (int32_t& id : ids) id = below(4);

@@ -46,7 +46,8 @@ struct Pieces {
 }  // namespace
 
 void Merges::add(int32_t left, int32_t right, int32_t merged, int32_t rank) {
-  table_.try_emplace(key_of(left, right), Merge{rank, merged});
+  table_.insert_or_assign(key_of(left, right), Merge{rank, merged});
+  ++added_;
 }
 
 const Merges::Merge* Merges::find(int32_t left, int32_t right) const {
