@@ -4,6 +4,7 @@
 #include "heed/base/half.h"
 #include "heed/cli/trained_test.h"
 #include "heed/data/test_gzip.h"
+#include "heed/data/text_store.h"
 #include "heed/io/test_shared.h"
 #include "heed/models/directory.h"
 #include "heed/text/tokenizer_files.h"
@@ -291,6 +292,33 @@ TEST_F(GenerateProgram, QuantisedModels) {
     weights.insert(read_all(small + "/model.safetensors"));
   }
   EXPECT_EQ(weights.size(), 3u);
+}
+
+// Of what the model was validated with where that is still there; else it says what is missing.
+TEST_F(GenerateProgram, QuantisingTellsThePerplexityWithoutAText) {
+  const std::string small = (folder_ / "small").string(), text = file("text", "the cat caught the mouse\nand slept");
+  const std::string needed = "no perplexity before and after: it needs --text FILE";
+  const std::vector<std::string> command = {"quantize", model_, "--out", small, "--overwrite", "--json"};
+  const auto expect_none = [&] {
+    const Outcome outcome = run(command);
+    EXPECT_NE(outcome.err.find(needed), std::string::npos) << outcome.err;
+    EXPECT_FALSE(json::parse(outcome.out).contains("perplexity_before"));
+  };
+  expect_none();
+  fs::create_directory(fs::path(model_) / "training");
+  const std::string ids = model_ + "/training/valid.ids";
+  data::TextCorpus corpus({.files = {text}});
+  data::build_text_store(ids, corpus, *text::byte_tokenizer());
+  const Outcome outcome = run(command);
+  EXPECT_EQ(outcome.err.find(needed), std::string::npos);
+  const json said = json::parse(outcome.out);
+  EXPECT_EQ(said["perplexity_of"], "the text that it was validated with");
+  for (const auto& [key, model] : {std::pair("perplexity_before", model_), {"perplexity_after", small}}) {
+    const json score = json::parse(run({"score", model, "--whole", "--with-end", "--input", text, "--json"}).out);
+    EXPECT_NEAR(said[key].get<double>() / score["perplexity"].get<double>(), 1, 1e-9) << key;
+  }
+  fs::resize_file(ids, fs::file_size(ids) - 1);
+  expect_none();
 }
 
 // Of 16 and of fewer bits, as files have them: the cache, the batch and the threads change nothing.

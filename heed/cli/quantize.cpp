@@ -1,6 +1,7 @@
 // heed quantize: a language model with its matrices in 8 or 4 bits.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -12,9 +13,11 @@
 #include "heed/cli/new_folder.h"
 #include "heed/cli/text_lines.h"
 #include "heed/cli/train_progress.h"
+#include "heed/data/text_store.h"
 #include "heed/models/quantise.h"
 #include "heed/tasks/calibration_texts.h"
 #include "heed/tasks/score.h"
+#include "heed/train/preparation.h"
 
 namespace heed::cli {
 namespace {
@@ -54,31 +57,64 @@ std::map<std::string, Group> groups_of(const models::Quantisation& done) {
   return groups;
 }
 
-double perplexity(const std::string& folder, const Options& o, const std::string& text) {
-  const tasks::Score score = tasks::score_texts(tasks::Generator::open(folder), {text})[0];
-  if (score.tokens == 0) fail_file("[quantize] '{}' has no text to measure with", o.text);
-  return score.perplexity();
+// What the perplexity is of: a text that is given, or ids that lie beside the model or are drawn by it; nothing without a name.
+using Texts = std::vector<std::vector<int32_t>>;
+struct Sample {
+  std::string name, text;
+  Texts ids;
+};
+
+double perplexity(const std::string& folder, const Sample& sample) {
+  tasks::Score all;
+  const std::vector<tasks::Score> scores =
+      sample.ids.empty() ? tasks::score_texts(tasks::Generator::open(folder), {sample.text})
+                         : tasks::score_sequences(models::load_decoder(folder, {.as_stored = true}), sample.ids);
+  for (const tasks::Score& one : scores) all.log_probability += one.log_probability, all.tokens += one.tokens;
+  if (all.tokens == 0) fail_file("[quantize] '{}' has no text to measure with", sample.name);
+  return all.perplexity();
 }
 
-using Texts = std::vector<std::vector<int32_t>>;
-double perplexity(const std::string& folder, const Texts& texts) {
-  tasks::Score all;
-  for (const tasks::Score& one : tasks::score_sequences(models::load_decoder(folder, {.as_stored = true}), texts)) {
-    all.log_probability += one.log_probability, all.tokens += one.tokens;
+// Ids that the model's own training validated with, the first of them; none where they are gone, or are of conversations, in
+// which questions do not count.
+Texts validation_ids(const std::string& model) try {
+  constexpr int64_t kMost = 65536;
+  const auto store = data::TextStore::open(train::RunPaths{model}.in_training("valid.ids"));
+  const models::ModelConfig config = models::read_config(model);
+  const bool images = std::filesystem::exists(train::RunPaths{model}.in_model(text::kPixelsFile));
+  Texts texts;
+  int64_t tokens = 0;
+  for (int64_t i = 0; i < store.documents() && tokens < kMost; ++i) {
+    const auto begin = static_cast<int64_t>(store.borders()[static_cast<size_t>(i)]);
+    const int64_t end =
+        std::min(static_cast<int64_t>(store.borders()[static_cast<size_t>(i) + 1]), begin + kMost - tokens);
+    std::vector<int32_t>& ids = texts.emplace_back();
+    if (!images && config.tokens.start >= 0) ids.push_back(config.tokens.start);
+    ids.insert(ids.end(), store.ids().begin() + begin, store.ids().begin() + end);
+    tokens += end - begin;
+    if (std::any_of(ids.begin(), ids.end(), [&](int32_t id) { return id < 0 || id >= config.vocabulary; })) return {};
   }
-  return all.perplexity();
+  return texts;
+} catch (const FileError&) {
+  return {};
+}
+
+Sample sample_to_measure(const Options& o) {
+  if (!o.text.empty()) return {o.text, read_whole_text("[quantize]", o.text), {}};
+  Texts ids = validation_ids(o.model);
+  return ids.empty() ? Sample{} : Sample{"the text that it was validated with", {}, std::move(ids)};
 }
 
 uint64_t drawn_seed(const Common& common) {
   return common.seed_given ? static_cast<uint64_t>(common.seed) : tasks::CalibrationConfig{}.seed;
 }
 
-// Where the model draws texts anyway and none is given to measure with: others than those that it is calibrated with.
-Texts drawn_to_measure(const Options& o, const Common& common) {
-  if (!o.text.empty() || o.bits != "4" || o.plain || !o.calibrate.empty()) return {};
+// Where the model draws texts anyway and there is none to measure with: others than those that it is calibrated with.
+Sample drawn_to_measure(const Options& o, const Common& common) {
+  if (o.bits != "4" || o.plain || !o.calibrate.empty()) return {};
   constexpr int64_t kTokens = 2048;
-  return tasks::drawn_texts(models::load_decoder(o.model, {.as_stored = true}),
-                            {.tokens = kTokens, .seed = drawn_seed(common) + 1});
+  Texts ids = tasks::drawn_texts(models::load_decoder(o.model, {.as_stored = true}),
+                                 {.tokens = kTokens, .seed = drawn_seed(common) + 1});
+  return ids.empty() ? Sample{} : Sample{"texts that the model draws", {}, std::move(ids)};
 }
 
 // What the model is run over before its weights are rounded to 4 bits; none: each weight is rounded by itself.
@@ -122,12 +158,14 @@ void check(const Options& o) {
 void run(const Options& o, const Common& common) {
   const NewFolder folder("quantize", o.out, o.overwrite);
   check(o);
-  const std::string text = o.text.empty() ? "" : read_whole_text("[quantize]", o.text);
-  double before = o.text.empty() ? 0 : perplexity(o.model, o, text);
+  Sample sample = sample_to_measure(o);
+  double before = sample.name.empty() ? 0 : perplexity(o.model, sample);
   // All that takes long comes before the first byte is written; what was begun then is written whole.
   const models::QuantisedModel model = quantised(o, common);
-  const Texts drawn = drawn_to_measure(o, common);
-  if (!drawn.empty()) before = perplexity(o.model, drawn);
+  if (sample.name.empty()) {
+    sample = drawn_to_measure(o, common);
+    if (!sample.name.empty()) before = perplexity(o.model, sample);
+  }
   catch_interrupts(common.quiet);
   folder.write([&](const std::string& path) {
     copy_tokenizer(o.model, path);
@@ -150,13 +188,15 @@ void run(const Options& o, const Common& common) {
     print(fmt::format("{:.1f} MB of tensors, {:.1f} MB before\n", 1e-6 * static_cast<double>(done.bytes_after),
                       1e-6 * static_cast<double>(done.bytes_before)));
   }
-  if (!o.text.empty() || !drawn.empty()) {
-    const double after = drawn.empty() ? perplexity(o.out, o, text) : perplexity(o.out, drawn);
+  if (sample.name.empty()) {
+    message(common, "no perplexity before and after: it needs --text FILE");
+  } else {
+    const double after = perplexity(o.out, sample);
     j["perplexity_before"] = before, j["perplexity_after"] = after;
-    j["perplexity_of"] = drawn.empty() ? o.text : "texts that the model draws";
+    j["perplexity_of"] = sample.name;
     if (!common.json) {
       print(fmt::format("perplexity {:.4f}, {:.4f} before: {:+.3f} %{}\n", after, before, 100 * (after / before - 1),
-                        drawn.empty() ? "" : ", of texts that the model draws"));
+                        o.text.empty() ? ", of " + sample.name : ""));
     }
   }
   if (common.json) print(j.dump() + "\n");
@@ -175,8 +215,11 @@ void add_quantize(CLI::App& parent, const Common& common) {
   add_text(app, "--calibrate", o->calibrate, "4 bits that suit this text; without it those that the model draws",
            "FILE");
   add_flag(app, "--plain", o->plain, "4 bits at once, each weight by itself: less exact");
-  add_text(app, "--text", o->text,
-           "prints the perplexity of this text before and after; products round activations to 8 bits too", "FILE");
+  add_text(
+      app, "--text", o->text,
+      "the perplexity before and after is of this text; without it of what the model was validated with, where that "
+      "is still there. Products round activations to 8 bits too",
+      "FILE");
   add_flag(app, "--overwrite", o->overwrite, "replace an existing model");
   on_run(app, [o, &common] { run(*o, common); });
 }
