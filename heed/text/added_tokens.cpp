@@ -1,7 +1,6 @@
 #include "heed/text/added_tokens.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "heed/base/error.h"
 #include "heed/io/printable.h"
@@ -14,9 +13,13 @@ constexpr std::string_view kBlanks[] = {" ", "▁"};
 }  // namespace
 
 void name_added(std::vector<std::string>& pieces, const AddedToken& token, const std::string& label) {
-  constexpr size_t kMostBehind = 100'000;
+  constexpr size_t kMostBehind = 100'000, kMostBytes = 1024;
   const auto id = static_cast<size_t>(token.id);
   if (token.text.empty()) fail_file("[tokenizer] {}: the added token of id {} is empty", label, token.id);
+  if (token.text.size() > kMostBytes) {
+    fail_file("[tokenizer] {}: added token {} has {} bytes, expected at most {}", label, in_quotes(token.text),
+              token.text.size(), kMostBytes);
+  }
   if (token.id < 0 || id > pieces.size() + kMostBehind) {
     fail_file("[tokenizer] {}: added token {} has id {}", label, in_quotes(token.text), token.id);
   }
@@ -24,46 +27,64 @@ void name_added(std::vector<std::string>& pieces, const AddedToken& token, const
   pieces[id] = token.text;
 }
 
+size_t SortedTexts::walk(std::string_view text, const std::function<void(size_t)>& found) const {
+  const auto byte_at = [](std::string_view one, size_t at) { return static_cast<uint8_t>(one[at]); };
+  auto begin = texts_.begin(), end = texts_.end();
+  size_t depth = 0;
+  for (; begin != end; ++depth) {
+    // Of texts with the same start the shortest stands first: the start itself.
+    if (begin->size() == depth) found(static_cast<size_t>(begin++ - texts_.begin()));
+    if (depth == text.size()) break;
+    const uint8_t next = byte_at(text, depth);
+    begin = std::partition_point(begin, end, [&](std::string_view one) { return byte_at(one, depth) < next; });
+    end = std::partition_point(begin, end, [&](std::string_view one) { return byte_at(one, depth) == next; });
+  }
+  return depth;
+}
+
 AddedTokens::AddedTokens(std::vector<AddedToken> tokens) : tokens_(std::move(tokens)) {
+  // Of equal texts the first counts.
+  std::stable_sort(tokens_.begin(), tokens_.end(),
+                   [](const AddedToken& a, const AddedToken& b) { return a.text < b.text; });
+  const auto same = [](const AddedToken& a, const AddedToken& b) { return a.text == b.text; };
+  tokens_.erase(std::unique(tokens_.begin(), tokens_.end(), same), tokens_.end());
+  std::vector<std::string_view> texts;
   for (const AddedToken& token : tokens_) {
-    by_text_.emplace(token.text, &token);
-    lengths_.push_back(token.text.size());
+    texts.push_back(token.text);
+    longest_ = std::max(longest_, token.text.size());
     starts_[static_cast<uint8_t>(token.text[0])] = true;
     for (const std::string_view blank : kBlanks) {
       if (token.behind_blank) starts_[static_cast<uint8_t>(blank[0])] = true;
     }
   }
-  std::sort(lengths_.begin(), lengths_.end(), std::greater<>());
-  lengths_.erase(std::unique(lengths_.begin(), lengths_.end()), lengths_.end());
+  texts_ = SortedTexts(std::move(texts));
 }
 
 AddedTokens::Found AddedTokens::at(std::string_view text, bool at_start) const {
   if (!starts_[static_cast<uint8_t>(text[0])]) return {};
-  const auto token_of = [&](size_t begin, size_t length) -> const AddedToken* {
-    if (begin + length > text.size()) return nullptr;
-    const auto found = by_text_.find(text.substr(begin, length));
-    return found == by_text_.end() ? nullptr : found->second;
+  Found best;
+  const auto take = [&](const AddedToken& token, size_t before) {
+    if (best.token == nullptr || token.text.size() > best.token->text.size())
+      best = {&token, before + token.text.size()};
   };
-  for (const size_t length : lengths_) {
-    const AddedToken* token = token_of(0, length);
-    if (token != nullptr && (at_start || !token->behind_blank)) return {token, length};
-    for (const std::string_view blank : kBlanks) {
-      if (!text.starts_with(blank)) continue;
-      token = token_of(blank.size(), length);
-      if (token != nullptr && token->behind_blank) return {token, blank.size() + length};
-    }
+  texts_.walk(text, [&](size_t i) {
+    if (at_start || !tokens_[i].behind_blank) take(tokens_[i], 0);
+  });
+  for (const std::string_view blank : kBlanks) {
+    if (!text.starts_with(blank)) continue;
+    texts_.walk(text.substr(blank.size()), [&](size_t i) {
+      if (tokens_[i].behind_blank) take(tokens_[i], blank.size());
+    });
   }
-  return {};
+  return best;
 }
 
 bool AddedTokens::touches(std::string_view text, size_t at) const {
-  if (lengths_.empty()) return false;
-  for (size_t begin = at - std::min(at, lengths_.front()); begin <= at && begin < text.size(); ++begin) {
-    for (const size_t length : lengths_) {
-      if (begin + length >= at && by_text_.contains(text.substr(begin, length))) return true;
-    }
+  bool touched = false;
+  for (size_t begin = at - std::min(at, longest_); begin <= at && begin < text.size() && !touched; ++begin) {
+    texts_.walk(text.substr(begin), [&](size_t i) { touched = touched || begin + tokens_[i].text.size() >= at; });
   }
-  return false;
+  return touched;
 }
 
 std::vector<AddedTokens::Part> AddedTokens::split(std::string_view text) const {

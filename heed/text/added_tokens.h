@@ -1,9 +1,10 @@
 // Texts that stand for one id each, found in a text from left to right, the longest first.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <string_view>
-#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "heed/text/bpe_tokenizer.h"
@@ -12,6 +13,19 @@ namespace heed::text {
 
 // Puts a token among the pieces, behind them where its id lies there. `label` begins the message of an error.
 void name_added(std::vector<std::string>& pieces, const AddedToken& token, const std::string& label);
+
+// Texts in order, each once: which of them stand at the start of another, found in one walk along it.
+class SortedTexts {
+ public:
+  SortedTexts() = default;
+  explicit SortedTexts(std::vector<std::string_view> texts) : texts_(std::move(texts)) {}
+  // Calls found(number) for each that does, the shortest first; gives back how many bytes were looked at: those that some text
+  // begins with, and one.
+  size_t walk(std::string_view text, const std::function<void(size_t)>& found) const;
+
+ private:
+  std::vector<std::string_view> texts_;
+};
 
 class AddedTokens {
  public:
@@ -37,8 +51,8 @@ class AddedTokens {
   };
   Found at(std::string_view text, bool at_start) const;
   std::vector<AddedToken> tokens_;
-  std::unordered_map<std::string_view, const AddedToken*> by_text_;
-  std::vector<size_t> lengths_;                        // that there are, the longest first
+  SortedTexts texts_;  // in the same order
+  size_t longest_ = 0;
   std::vector<bool> starts_ = std::vector<bool>(256);  // bytes that one starts with
 };
 
