@@ -88,7 +88,7 @@ TEST(ConfigJson, AWrongMarianConfigIsRefusedByKey) {
   expect_refused(good, {{"/activation_function", "swich"}}, "unknown 'swich'");
   expect_refused(good, {{"/activation_function", "gelo"}}, "did you mean 'gelu'?");
   expect_refused(good, {{"/activation_function", "none"}}, "unknown 'none'");
-  expect_refused(good, {{"/d_model", 0}}, "d_model is 0: expected 1 to");
+  expect_refused(good, {{"/d_model", 0}}, "'d_model' is 0, expected a whole number above 0");
   expect_refused(good, {{"/encoder_attention_heads", 5}}, "16 features by 5 heads");
   expect_refused(good, {{"/encoder_layers", 1000000000000}}, "layers is 1000000000000: expected 0 to 1000");
   expect_refused(good, {{"/encoder_layers", -1}}, "layers is -1");

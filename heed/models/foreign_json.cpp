@@ -89,6 +89,12 @@ int64_t Foreign::whole(const char* key) const {
   return from[key].get<int64_t>();
 }
 
+int64_t Foreign::count(const char* key) const {
+  const int64_t found = whole(key);
+  if (found < 1) wrong(key, "a whole number above 0");
+  return found;
+}
+
 int32_t Foreign::id(const char* key) const {
   if (!is_id(at(key, "an id"))) wrong(key, "an id");
   return from[key].get<int32_t>();

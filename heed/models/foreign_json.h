@@ -54,6 +54,9 @@ struct Foreign {
   bool has(const char* key) const { return from.contains(key) && !from[key].is_null(); }
   int64_t whole(const char* key) const;
   int64_t whole(const char* key, int64_t otherwise) const { return has(key) ? whole(key) : otherwise; }
+  // How many there are of something that a model cannot be without.
+  int64_t count(const char* key) const;
+  int64_t count(const char* key, int64_t otherwise) const { return has(key) ? count(key) : otherwise; }
   int32_t id(const char* key) const;
   bool flag(const char* key, bool otherwise) const;
   double number(const char* key) const;

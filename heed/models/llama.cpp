@@ -95,7 +95,7 @@ void read_scaling(const Foreign& r, nn::RotaryScale& scale) {
   if (scale.kind == RotaryScaling::kLinear) return;
   scale.low_frequency_factor = r.number("low_freq_factor");
   scale.high_frequency_factor = r.number("high_freq_factor");
-  scale.original_length = r.whole("original_max_position_embeddings");
+  scale.original_length = r.count("original_max_position_embeddings");
 }
 
 // The base beside the scaling, or since transformers 5 all of it in "rope_parameters".
@@ -130,22 +130,22 @@ ModelConfig read_common(const Foreign& f, Foreign::UnsaidIds unsaid = {1, 2}) {
   ModelConfig c;
   c.family = Family::kDecoder;
   c.scale_embedding = false;
-  c.vocabulary = f.whole("vocab_size");
+  c.vocabulary = f.count("vocab_size");
   c.tie_embeddings = f.flag("tie_word_embeddings", false);
   nn::StackConfig& s = c.decoder;
   s.layers = f.whole("num_hidden_layers");
-  s.d_model = f.whole("hidden_size");
-  s.heads = f.whole("num_attention_heads");
-  s.d_ff = f.whole("intermediate_size");
-  s.kv_heads = f.whole("num_key_value_heads", s.heads);
-  const int64_t head = f.whole("head_dim", 0);
+  s.d_model = f.count("hidden_size");
+  s.heads = f.count("num_attention_heads");
+  s.d_ff = f.count("intermediate_size");
+  s.kv_heads = f.count("num_key_value_heads", s.heads);
+  const int64_t head = f.count("head_dim", 0);
   const bool plain = s.heads > 0 && s.d_model % s.heads == 0 && head == s.d_model / s.heads;
   s.head_dim = plain ? 0 : head;
   s.norm = nn::NormKind::kRms;
   s.norm_eps = static_cast<float>(f.number("rms_norm_eps", 1e-6));
   s.activation = f.has("hidden_act") ? f.activation("hidden_act") : kernels::Activation::kSilu;
   s.gated = true;
-  s.positions.max_length = f.whole("max_position_embeddings");
+  s.positions.max_length = f.count("max_position_embeddings");
   read_rotary(f, s.positions);
   s.init_deviation = static_cast<float>(f.number("initializer_range", 0.02));
   s.dropout.attention = static_cast<float>(f.number("attention_dropout", 0));
@@ -181,7 +181,7 @@ ModelConfig read_qwen2(const Foreign& f) {
   ModelConfig c = read_common(f, {});
   nn::StackConfig& s = c.decoder;
   if (f.flag("use_sliding_window", false)) refuse_window(f, f.whole("sliding_window", 4096), s.positions.max_length);
-  s.kv_heads = f.whole("num_key_value_heads");
+  s.kv_heads = f.count("num_key_value_heads");
   s.biases = {true, false, false};
   return c;
 }
@@ -191,7 +191,7 @@ ModelConfig read_mistral(const Foreign& f) {
   nn::StackConfig& s = c.decoder;
   const bool none = f.from.contains("sliding_window") && f.from["sliding_window"].is_null();
   if (!none) refuse_window(f, f.whole("sliding_window", 4096), s.positions.max_length);
-  s.kv_heads = f.whole("num_key_value_heads");
+  s.kv_heads = f.count("num_key_value_heads");
   s.bias = false;
   return c;
 }

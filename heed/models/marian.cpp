@@ -89,13 +89,13 @@ nn::StackConfig read_stack(const Foreign& f, const std::string& side) {
   const auto rate = [&](const char* key) { return static_cast<float>(f.number(key, 0)); };
   nn::StackConfig s;
   s.layers = f.whole((side + "_layers").c_str());
-  s.heads = f.whole((side + "_attention_heads").c_str());
-  s.d_ff = f.whole((side + "_ffn_dim").c_str());
-  s.d_model = f.whole("d_model");
+  s.heads = f.count((side + "_attention_heads").c_str());
+  s.d_ff = f.count((side + "_ffn_dim").c_str());
+  s.d_model = f.count("d_model");
   s.activation = f.activation("activation_function");
   s.norm_place = nn::NormPlace::kPost;
   s.final_norm = false;
-  s.positions.max_length = f.whole("max_position_embeddings");
+  s.positions.max_length = f.count("max_position_embeddings");
   s.positions.halves = true;
   s.dropout = {rate("dropout"), rate("attention_dropout"), rate("activation_dropout"), rate("dropout")};
   return s;
@@ -109,8 +109,8 @@ ModelConfig read(const Foreign& f) {
   ModelConfig c;
   c.encoder = read_stack(f, "encoder");
   c.decoder = read_stack(f, "decoder");
-  c.source_vocabulary = f.whole("vocab_size");
-  c.vocabulary = f.whole("decoder_vocab_size", c.source_vocabulary);
+  c.source_vocabulary = f.count("vocab_size");
+  c.vocabulary = f.count("decoder_vocab_size", c.source_vocabulary);
   c.share_source = f.flag("share_encoder_decoder_embeddings", true);
   c.scale_embedding = f.flag("scale_embedding", false);
   c.output_bias = true;

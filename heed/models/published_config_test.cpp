@@ -120,6 +120,17 @@ TEST(PublishedConfig, AWrongValueIsRefusedByItsKey) {
       expect_refused(without, "'" + key + "' is missing");
     }
   }
+  for (const int wrong : {0, -1}) {
+    const std::string expected = "' is " + std::to_string(wrong) + ", expected a whole number above 0";
+    for (const char* key : {"vocab_size", "n_embd", "n_head", "n_inner", "n_positions"})
+      expect_refused(with(gpt2(), {{key, wrong}}), key + expected);
+    for (const char* type : {"llama", "qwen2", "mistral"}) {
+      for (const char* key : {"vocab_size", "hidden_size", "num_attention_heads", "intermediate_size",
+                              "num_key_value_heads", "max_position_embeddings", "head_dim"}) {
+        expect_refused(with(llama(type), {{key, wrong}}), key + expected);
+      }
+    }
+  }
   expect_refused(with(gpt2(), {{"n_head", 5}}), "32 features by 5 heads");
   expect_refused(with(llama(), {{"num_key_value_heads", 3}}), "4 heads over 3 key heads");
   expect_refused(with(llama(), {{"head_dim", 7}}), "rotary positions turn pairs");
