@@ -100,21 +100,24 @@ void rotary(float* y, int64_t ldy, const float* x, int64_t ldx, const Rotary& r,
   HWY_DYNAMIC_DISPATCH(rotary_rows)(y, ldy, x, ldx, r, accumulate);
 }
 
-std::vector<double> rotary_frequencies(int64_t turned, double base) {
-  std::vector<double> frequencies;
+std::vector<float> rotary_frequencies(int64_t turned, double base) {
+  std::vector<float> frequencies;
   for (int64_t i = 0; i < turned / 2; ++i) {
-    frequencies.push_back(std::pow(base, -2.0 * static_cast<double>(i) / static_cast<double>(turned)));
+    const float exponent = static_cast<float>(2 * i) / static_cast<float>(turned);
+    const auto power = static_cast<float>(std::pow(double{static_cast<float>(base)}, double{exponent}));
+    frequencies.push_back(1.0f / power);
   }
   return frequencies;
 }
 
-void rotary_tables(float* cos, float* sin, int64_t P, std::span<const double> frequencies) {
+void rotary_tables(float* cos, float* sin, int64_t P, std::span<const float> frequencies) {
   const auto half = static_cast<int64_t>(frequencies.size());
   for (int64_t i = 0; i < half; ++i) {
-    const double frequency = frequencies[static_cast<size_t>(i)];
+    const float frequency = frequencies[static_cast<size_t>(i)];
     for (int64_t p = 0; p < P; ++p) {
-      cos[p * half + i] = static_cast<float>(std::cos(static_cast<double>(p) * frequency));
-      sin[p * half + i] = static_cast<float>(std::sin(static_cast<double>(p) * frequency));
+      const float angle = static_cast<float>(p) * frequency;
+      cos[p * half + i] = static_cast<float>(std::cos(double{angle}));
+      sin[p * half + i] = static_cast<float>(std::sin(double{angle}));
     }
   }
 }

@@ -19,9 +19,10 @@ struct Rotary {
 // y (+)= rotate(x). May work in place when not accumulating.
 void rotary(float* y, int64_t ldy, const float* x, int64_t ldx, const Rotary& r, bool accumulate);
 void rotary_reference(float* y, int64_t ldy, const float* x, int64_t ldx, const Rotary& r, bool accumulate);
-// base^(-2i / turned): the angle by which pair i turns from one position to the next.
-std::vector<double> rotary_frequencies(int64_t turned, double base);
-// cos and sin of p * frequency for p < P, (P, frequencies.size()), computed in double.
-void rotary_tables(float* cos, float* sin, int64_t P, std::span<const double> frequencies);
+// base^(-2i / turned): the angle by which pair i turns from one position to the next. Angles are f32, rounded as transformers
+// rounds them: thousands of positions on, a frequency's last bit is what a model has learned from, and exact angles are others.
+std::vector<float> rotary_frequencies(int64_t turned, double base);
+// cos and sin of the angles p * frequency for p < P, (P, frequencies.size()).
+void rotary_tables(float* cos, float* sin, int64_t P, std::span<const float> frequencies);
 
 }  // namespace heed::kernels

@@ -187,6 +187,21 @@ TEST(GoldenPositions, Rotary) {
   g.expect_grad(x, "input.x");
 }
 
+// Thousands of positions on, where angles that are rounded otherwise are other angles.
+TEST(GoldenPositions, RotaryFarIntoAText) {
+  Golden g("positions_rotary_far");
+  const std::vector<int32_t> positions = g.ints("input.positions");
+  nn::PositionConfig plain, linear, llama3;
+  linear.rotary_scale = {nn::RotaryScaling::kLinear, 4};
+  llama3.rotary_base = 500000, llama3.rotary_scale = {nn::RotaryScaling::kLlama3, 8, 1, 4, 8192};
+  for (const auto& [name, config] : {std::pair("default", plain), {"linear", linear}, {"llama3", llama3}}) {
+    const Tensor cos = Tensor::empty({8001, 32}), sin = Tensor::empty({8001, 32});
+    kernels::rotary_tables(cos.data(), sin.data(), 8001, nn::rotary_frequencies(config, 64));
+    g.expect(select_rows(cos, positions), std::string(name) + ".cos");
+    g.expect(select_rows(sin, positions), std::string(name) + ".sin");
+  }
+}
+
 TEST(GoldenPositions, AlibiSlopes) {
   Golden g("positions_alibi_slopes");
   for (const int64_t heads : {1, 2, 4, 6, 8, 12, 16})

@@ -14,11 +14,16 @@ namespace {
 
 // Slow pairs turn less than low_frequency_factor times within the original length and are divided; fast ones, more than
 // high_frequency_factor times, stay; between the two it goes over smoothly.
-double llama3_frequency(double frequency, const RotaryScale& s) {
-  const double turns = static_cast<double>(s.original_length) * frequency / (2 * std::numbers::pi);
-  const double fast = (turns - s.low_frequency_factor) / (s.high_frequency_factor - s.low_frequency_factor);
-  const double kept = std::clamp(fast, 0.0, 1.0);
-  return (1 - kept) * frequency / s.factor + kept * frequency;
+// Rounded step by step as transformers does it (_compute_llama3_parameters).
+float llama3_frequency(float frequency, const RotaryScale& s) {
+  const auto length = static_cast<double>(s.original_length);
+  const auto low = static_cast<float>(s.low_frequency_factor), factor = static_cast<float>(s.factor);
+  const float wave = 1 / frequency * static_cast<float>(2 * std::numbers::pi);
+  if (wave < static_cast<float>(length / s.high_frequency_factor)) return frequency;
+  if (wave > static_cast<float>(length / s.low_frequency_factor)) return frequency / factor;
+  const float turns = 1 / wave * static_cast<float>(length);
+  const float kept = (turns - low) / static_cast<float>(s.high_frequency_factor - s.low_frequency_factor);
+  return (1 - kept) * frequency / factor + kept * frequency;
 }
 
 }  // namespace
@@ -60,10 +65,10 @@ std::vector<Turn> sinusoidal_shift(int64_t k, int64_t dim) {
   return turns;
 }
 
-std::vector<double> rotary_frequencies(const PositionConfig& config, int64_t turned) {
-  std::vector<double> frequencies = kernels::rotary_frequencies(turned, config.rotary_base);
-  for (double& f : frequencies) {
-    if (config.rotary_scale.kind == RotaryScaling::kLinear) f /= config.rotary_scale.factor;
+std::vector<float> rotary_frequencies(const PositionConfig& config, int64_t turned) {
+  std::vector<float> frequencies = kernels::rotary_frequencies(turned, config.rotary_base);
+  for (float& f : frequencies) {
+    if (config.rotary_scale.kind == RotaryScaling::kLinear) f /= static_cast<float>(config.rotary_scale.factor);
     if (config.rotary_scale.kind == RotaryScaling::kLlama3) f = llama3_frequency(f, config.rotary_scale);
   }
   return frequencies;

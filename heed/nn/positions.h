@@ -24,7 +24,7 @@ struct Turn {
 std::vector<Turn> sinusoidal_shift(int64_t k, int64_t dim);
 
 // Of each pair of features that turns, for heed/kernels/rotary.h's rotary_tables; with the config's scaling in them.
-std::vector<double> rotary_frequencies(const PositionConfig& config, int64_t turned);
+std::vector<float> rotary_frequencies(const PositionConfig& config, int64_t turned);
 
 // ALiBi (Press et al. 2021): 2^(-8 (h+1) / heads) for a power of two. Otherwise the slopes of the power
 // below, then every second one of the power above, as in the published code.

@@ -138,14 +138,14 @@ TEST(RotaryFrequencies, ScalingDividesAllOrTheSlowOnes) {
   PositionConfig plain, linear, llama3;
   linear.rotary_scale = {RotaryScaling::kLinear, 4};
   llama3.rotary_scale = {RotaryScaling::kLlama3, 8, 1, 4, 1000};
-  const std::vector<double> w = rotary_frequencies(plain, 64), a = rotary_frequencies(linear, 64),
-                            b = rotary_frequencies(llama3, 64);
+  const std::vector<float> w = rotary_frequencies(plain, 64), a = rotary_frequencies(linear, 64),
+                           b = rotary_frequencies(llama3, 64);
   ASSERT_EQ(w.size(), 32u);
   int fast = 0, slow = 0;
   for (size_t i = 0; i < w.size(); ++i) {
-    EXPECT_DOUBLE_EQ(w[i], std::pow(10000.0, -2.0 * static_cast<double>(i) / 64));
-    EXPECT_DOUBLE_EQ(a[i], w[i] / 4);
-    const double turns = 1000 * w[i] / (2 * std::acos(-1.0));
+    EXPECT_FLOAT_EQ(w[i], static_cast<float>(std::pow(10000.0, -2.0 * static_cast<double>(i) / 64)));
+    EXPECT_EQ(a[i], w[i] / 4);
+    const double turns = 1000 * double{w[i]} / (2 * std::acos(-1.0));
     const bool is_fast = turns > 4, is_slow = turns < 1;
     EXPECT_EQ(b[i] == w[i], is_fast) << i;
     EXPECT_EQ(b[i] == w[i] / 8, is_slow) << i;

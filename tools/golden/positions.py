@@ -5,8 +5,9 @@ import math
 import torch
 import torch.nn.functional as F
 from torch import nn
+from transformers import LlamaConfig
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor
-from transformers.models.llama.modeling_llama import apply_rotary_pos_emb
+from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
 from transformers.models.t5.modeling_t5 import T5Attention
 
 from common import Fixture, Ragged, Values, sinusoids
@@ -21,6 +22,26 @@ def sinusoidal():
     fixture.save()
 
 
+def rotary_far():
+    """Cosines and sines of LLaMA far into a text, by its ways to scale them."""
+    fixture = Fixture("positions_rotary_far")
+    positions = fixture.input("positions", torch.tensor([0, 1, 255, 1999, 2048, 3001, 4095, 5555, 6789, 7998, 8000]))
+    kinds = {
+        "default": dict(rope_type="default", rope_theta=10000.0),
+        "linear": dict(rope_type="linear", rope_theta=10000.0, factor=4.0),
+        "llama3": dict(
+            rope_type="llama3", rope_theta=500000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+            original_max_position_embeddings=8192,
+        ),
+    }  # fmt: skip
+    for name, parameters in kinds.items():
+        config = LlamaConfig(hidden_size=64, num_attention_heads=1, max_position_embeddings=8192, rope_parameters=parameters)
+        cos, sin = LlamaRotaryEmbedding(config)(torch.zeros(1), positions[None])
+        fixture.put(f"{name}.cos", cos[0, :, :32])
+        fixture.put(f"{name}.sin", sin[0, :, :32])
+    fixture.save()
+
+
 def rotary():
     """input.x: (T, heads * D). Pairs (i, i + D/2) as LLaMA publishes it; interleaved: pairs (2i, 2i+1)."""
     heads, d, base = 3, 8, 10000.0
@@ -28,7 +49,7 @@ def rotary():
     fixture = Fixture("positions_rotary", heads=heads, d_head=d, base=base)
     x = fixture.input("x", values.leaf(len(positions), heads * d))
     fixture.input("positions", positions)
-    angles = positions.double()[:, None] * base ** (-torch.arange(0, d, 2).double() / d)
+    angles = (positions.float()[:, None] * (1.0 / base ** (torch.arange(0, d, 2).float() / d))).double()  # rounded as theirs are
     fixture.put("cos", angles.cos())
     fixture.put("sin", angles.sin())
     split = x.unflatten(-1, (heads, d)).transpose(0, 1)[None]  # (1, heads, T, D)
@@ -121,6 +142,7 @@ def t5_attention(name, seed, causal):
 def make():
     sinusoidal()
     rotary()
+    rotary_far()
     alibi()
     t5_buckets()
     t5_attention("bidirectional", 43, causal=False)
