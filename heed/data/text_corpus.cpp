@@ -30,7 +30,7 @@ size_t character_border(std::string_view text, size_t at) {
   return at;
 }
 
-// Before the last blank behind a letter or sign: no tokenizer joins what stands on both sides. A line's end is preferred.
+// Where no ids follow from it: before the last blank behind a letter or sign, at the end of a line if there is one.
 size_t cut_of_piece(std::string_view text) {
   const auto stands_alone = [&](size_t at) { return text[at - 1] > ' ' && text[at - 1] < 0x7F; };
   for (const char blank : {'\n', ' '}) {

@@ -22,8 +22,8 @@ std::string random_text(Random& random, size_t most) {
 TEST(AddedTokens, TheLeftmostAndOfThoseTheLongest) {
   Random random(7);
   for (int round = 0; round < 300; ++round) {
-    std::vector<AddedToken> tokens;
-    for (int32_t id = 0; id < 6; ++id) tokens.push_back({random_text(random, 4), id, true});
+    std::vector<AddedToken> tokens(6);
+    for (int32_t id = 0; id < 6; ++id) tokens[static_cast<size_t>(id)] = {random_text(random, 4), id, true};
     const std::string text = random_text(random, 30);
     Ids expected;
     for (size_t at = 0; at < text.size();) {
@@ -45,9 +45,8 @@ TEST(AddedTokens, TheLeftmostAndOfThoseTheLongest) {
 
 // A hundred thousand texts of all lengths: a place costs what some of them have in common with it.
 TEST(AddedTokens, ManyCostNoMoreThanFew) {
-  std::vector<std::string> texts;
-  for (int i = 0; i < 100'000; ++i)
-    texts.push_back("<" + std::string(static_cast<size_t>(i % 1000), 'x') + std::to_string(i));
+  std::vector<std::string> texts(100'000);
+  for (size_t i = 0; i < texts.size(); ++i) texts[i] = "<" + std::string(i % 1000, 'x') + std::to_string(i);
   std::sort(texts.begin(), texts.end());
   const SortedTexts sorted({texts.begin(), texts.end()});
   std::string text;

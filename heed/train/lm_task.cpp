@@ -140,7 +140,7 @@ class LmTask final : public Task {
     if (start < 0) return;
     text::NamedFiles files = text::single_tokenizer_files(staging);
     text::begin_texts_with(files, start, staging);
-    for (const auto& [name, content] : files) write_file_atomically(staging + "/" + name, content);
+    for (const auto& [name, content] : files) write_file_atomically(fmt::format("{}/{}", staging, name), content);
   }
 
   static int64_t read_all(const TrainConfig& config, const std::vector<std::string>& paths, const char* purpose,
