@@ -53,7 +53,7 @@ void begin(TrainConfig& config, const RunPaths& paths, bool keeps_data, Task& ta
   check_memory(config);
   stage_data(config, task, preparation);
   if (keeps_data) stage_kept_data(config);
-  clear_model(paths.model);
+  clear_model(config);
   if (keeps_data) take_kept_data(config), fingerprint = data_fingerprint(config);
   store_config(config);
   take_staged(paths.model);
@@ -68,7 +68,7 @@ void keep_choices(const TrainConfig& before, TrainConfig& config) {
   if (checkpointing == "auto") checkpointing = before.train.activation_checkpointing;
   if (config.train.schedule.empty()) config.train.schedule = before.train.schedule;
   if (config.train.warmup < 0) config.train.warmup = before.train.warmup;
-  if (config.train.weight_decay < 0) config.train.weight_decay = before.train.weight_decay;
+  if (config.train.weight_decay == -1) config.train.weight_decay = before.train.weight_decay;
   if (config.valid.every == 0) config.valid.every = before.valid.every;
   TrainConfig::Run& t = config.train;
   if (t.max_steps != 0 || t.max_epochs != 0 || t.max_minutes != 0) return;

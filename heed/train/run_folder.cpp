@@ -101,6 +101,18 @@ auto data_files(Config& config) {
                     &d.images,    &d.labels, &d.valid_images, &d.valid_labels};
 }
 
+// Whether some of the data lies in this folder.
+bool reads_from(const TrainConfig& config, const fs::path& folder) {
+  const fs::path whole = fs::weakly_canonical(folder);
+  for (const auto* files : data_files(config)) {
+    for (const std::string& file : *files) {
+      const fs::path path = fs::weakly_canonical(file);
+      if (std::mismatch(whole.begin(), whole.end(), path.begin(), path.end()).first == whole.end()) return true;
+    }
+  }
+  return false;
+}
+
 // The weights that an adapter is trained beside: no checkpoint holds them.
 std::vector<std::string> base_files(const TrainConfig& config) {
   std::vector<std::string> files;
@@ -185,11 +197,13 @@ bool is_of_a_model(const std::string& name) {
          (name.starts_with("model-") && name.ends_with(".safetensors")) || is_temporary(name);
 }
 
-void clear_model(const std::string& model) {
+void clear_model(const TrainConfig& config) {
+  const std::string& model = config.save.out;
   fs::remove(prepared_mark(model));  // first: from here on nothing that is left counts
   const fs::path training = fs::path(model) / "training";
+  const bool own_data = reads_from(config, training / kData);
   for (const std::string& name : names_in(training)) {
-    if (is_of_a_run(name)) fs::remove_all(training / name);
+    if (is_of_a_run(name) && !(own_data && name == kData)) fs::remove_all(training / name);
   }
   for (const std::string& name : names_in(model)) {
     if (is_of_a_model(name) && name != kConfig && name != kTraining) fs::remove(fs::path(model) / name);

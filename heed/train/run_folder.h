@@ -31,9 +31,10 @@ enum class Existing { kNothing, kStarted, kOverwrite };
 void check_fresh(const std::string& model, Existing existing);
 // Whether a file or folder of this name belongs to a model directory; anything else in one is its owner's.
 bool is_of_a_model(const std::string& name);
-// Removes what heed writes into a model directory but for the lock, what is staged, and train.toml, by which the folder is
-// known as a model until the next config takes its place. Anything else in the folder stays.
-void clear_model(const std::string& model);
+// Removes what heed writes into the config's model directory but for the lock, what is staged, data of the config that lies
+// there, and train.toml, by which the folder is known as a model until the next config takes its place. Anything else in
+// the folder stays.
+void clear_model(const TrainConfig& config);
 
 // Removes what saves left half-written that were killed. Only who holds the lock may.
 void clear_temporaries(const std::string& model);

@@ -125,7 +125,9 @@ TEST(RunFolderTest, ClearingLeavesWhatIsNotHeedsAndTheLock) {
         "training/checkpoint-4.safetensors", "notes.txt", "training/mine.txt"}) {
     put_content(model + "/" + name, "x");
   }
-  clear_model(model);
+  TrainConfig config;
+  config.save.out = model;
+  clear_model(config);
   std::vector<std::string> left;
   for (const auto& entry : fs::recursive_directory_iterator(model))
     left.push_back(fs::relative(entry.path(), model).string());

@@ -293,6 +293,8 @@ TEST_P(RunTest, DataMayBeKeptWithTheModel) {
   read_config_file(config_, folder_.file("kept") + "/train.toml");
   EXPECT_EQ(run({.resume = true}).state.step, 6);
   EXPECT_TRUE(weights() == straight);
+  EXPECT_EQ(run({.overwrite = true}).state.step, 6);  // from what lies in the folder itself
+  EXPECT_TRUE(weights() == straight);
 }
 
 TEST_P(RunTest, EventFilesAreWrittenByChoice) {
