@@ -177,6 +177,7 @@ Schedule schedule_of(const TrainConfig& config) {
 void check_resolved(const TrainConfig& config) {
   const TrainConfig::Run& t = config.train;
   model_config(config, 8, 8);
+  if (t.weight_decay < 0) fail("[config] train.weight_decay is {}: expected 0 to 10, or -1", t.weight_decay);
   check_optimizer(optimizer_config(config));
   if (needs_total_steps(schedule_kind(t.schedule))) {
     if (t.max_steps == 0)
@@ -225,7 +226,7 @@ void check_from(const TrainConfig& config, const SaidKeys& own) {
 }
 
 void fill_weight_decay(TrainConfig::Run& t, double of_adamw) {
-  if (t.weight_decay < 0) t.weight_decay = t.optimizer == "adamw" ? of_adamw : 0;
+  if (t.weight_decay == -1) t.weight_decay = t.optimizer == "adamw" ? of_adamw : 0;
 }
 
 void take_sizes(const std::string& from, const std::vector<SizeOfModel>& sizes) {

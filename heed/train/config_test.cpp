@@ -453,6 +453,8 @@ TEST(Config, WhatOnlyAResolvedConfigShowsIsRefused) {
   resolve_config(good, 10);
   check_resolved(good);
   EXPECT_NE(refusal([](TrainConfig& c) { c.train.weight_decay = 1; }).find("expected AdamW"), std::string::npos);
+  EXPECT_NE(refusal([](TrainConfig& c) { c.train.weight_decay = -0.01; }).find("train.weight_decay is -0.01"),
+            std::string::npos);
   EXPECT_NE(refusal([](TrainConfig& c) { c.train.schedule = "linear"; }).find("ends at train.max_steps"),
             std::string::npos);
   EXPECT_NE(refusal([](TrainConfig& c) { c.model.heads = 3; }).find("heads"), std::string::npos);
