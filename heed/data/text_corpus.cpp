@@ -41,11 +41,12 @@ size_t cut_of_piece(std::string_view text) {
   return character_border(text, text.size() - 1);
 }
 
-// The last place of a text where it may be cut; 0 where there is none in its second half. Its very end is not looked at: what
+// The last place of a text where it may be cut; 0 where there is none near its end. The very end is not looked at: what
 // stands there may go on.
 size_t last_cut(std::string_view text, const std::function<bool(std::string_view text, size_t at)>& may_cut) {
-  constexpr size_t kEnd = 4096;
-  for (size_t at = text.size() - std::min(text.size() / 4, kEnd); at > text.size() / 2; --at) {
+  constexpr size_t kEnd = 4096, kTries = 1 << 16;
+  const size_t last = text.size() - std::min(text.size() / 4, kEnd);
+  for (size_t at = last; at > text.size() / 2 && last - at < kTries; --at) {
     if (!continues_character(text[at]) && may_cut(text, at)) return at;
   }
   return 0;
@@ -180,6 +181,7 @@ struct TextCorpus::State {
     if (!config.may_cut) return source_ended ? held.size() : cut_of_piece(held);
     while (!source_ended) {
       if (const size_t cut = last_cut(held, config.may_cut); cut > 0) return cut;
+      if (held.size() >= static_cast<size_t>(config.most_bytes)) return cut_of_piece(held);
       read_up_to(2 * held.size());
     }
     return held.size();

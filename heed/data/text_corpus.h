@@ -35,8 +35,10 @@ struct TextConfig {
   BadLines bad = BadLines::kSkip;
   TextPart part = {};
   int64_t piece_bytes = 1 << 20;  // a longer file comes in pieces
-  // Where those may be cut (text::Tokenizer::cuts); where nothing in a piece may be, it grows. Without it near blanks.
+  // Where those may be cut (text::Tokenizer::cuts); where nothing in a piece may be, it grows, until it is cut near a blank
+  // all the same. Without it always near blanks.
   std::function<bool(std::string_view text, size_t at)> may_cut = {};
+  int64_t most_bytes = 1 << 24;
   int64_t max_bytes = int64_t{1} << 26;  // of a line or paragraph: what is longer is no document
 };
 

@@ -91,7 +91,9 @@ void encode_chat(const ChatFormat& format, PieceInWork& one) {
     if (std::none_of(one.ids.begin(), one.ids.end(), [](int32_t id) { return id >= 0; }))
       one.problem = "without an answer", one.detail = "the template writes none";
   } catch (const FileError& error) {
-    one.problem = "refused by the template", one.detail = error.what();
+    // What is too long says so itself: nothing is wrong with the template then.
+    one.detail = error.what();
+    one.problem = one.detail.starts_with("[chat]") ? "too long to find its answers" : "refused by the template";
   }
 }
 

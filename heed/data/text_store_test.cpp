@@ -85,6 +85,24 @@ TEST_F(TextStoreTest, IdsAreThoseOfTheWholeDocument) {
   }
 }
 
+// As much of a file is held as was said, whatever its tokenizer says.
+TEST_F(TextStoreTest, APieceThatNothingCutsEndsAllTheSame) {
+  const std::string text(3'000'000, 'x');
+  put_content(folder_.file("text"), text);
+  TextCorpus corpus({.files = {folder_.file("text")},
+                     .piece_bytes = 1 << 16,
+                     .may_cut = [](std::string_view, size_t) { return false; },
+                     .most_bytes = 1 << 18});
+  std::string whole;
+  int64_t pieces = 0;
+  for (TextPiece piece; corpus.next(piece); ++pieces) {
+    EXPECT_LE(piece.text.size(), size_t{1} << 19);
+    whole += piece.text;
+  }
+  EXPECT_TRUE(whole == text);
+  EXPECT_GT(pieces, 5);
+}
+
 TEST_F(TextStoreTest, EveryFlippedOrMissingByteIsRefusedOrFound) {
   build("a b c\nd\nx\n");
   const std::string whole = content_of(path());

@@ -81,8 +81,9 @@ AddedTokens::Found AddedTokens::at(std::string_view text, bool at_start) const {
 
 bool AddedTokens::touches(std::string_view text, size_t at) const {
   bool touched = false;
-  for (size_t begin = at - std::min(at, longest_); begin <= at && begin < text.size() && !touched; ++begin) {
-    texts_.walk(text.substr(begin), [&](size_t i) { touched = touched || begin + tokens_[i].text.size() >= at; });
+  for (size_t back = 0; back <= std::min(at, longest_) && !touched; ++back) {  // the nearest first: most are short
+    if (at == text.size() && back == 0) continue;
+    texts_.walk(text.substr(at - back), [&](size_t i) { touched = touched || tokens_[i].text.size() >= back; });
   }
   return touched;
 }
