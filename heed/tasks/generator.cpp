@@ -27,15 +27,18 @@ class Speaker {
 
   std::string bytes(int32_t id) {
     if (!tokenizer_) return "";
-    const std::string bytes = tokenizer_->bytes(id);
+    std::string bytes = tokenizer_->bytes(id);
     if (!at_start_ || bytes.empty()) return bytes;
-    at_start_ = false;
-    return text::valid_utf8(bytes) ? tokenizer_->decode(std::span(&id, 1)) : bytes;
+    said_.push_back(id);  // of which nothing was shown yet
+    if (text::valid_utf8(bytes)) bytes = tokenizer_->decode(said_);
+    at_start_ = bytes.empty();
+    return bytes;
   }
 
  private:
   const text::Tokenizer* tokenizer_;
   bool at_start_;
+  std::vector<int32_t> said_;
 };
 
 decode::GenerationIds ids_of(const GeneratorView& g, const std::vector<int32_t>& ends) {
