@@ -241,6 +241,7 @@ TEST_P(EveryPosition, OneModelServesTwoThreads) {
   std::array<std::vector<float>, 2> found;
   {
     std::vector<std::jthread> threads;
+    threads.reserve(found.size());
     for (std::vector<float>& values : found) {
       threads.emplace_back([&] {
         const NoGrad no_grad;
