@@ -143,6 +143,7 @@ std::string help_of(const CLI::App* app) {
 
 int parse_and_run(CLI::App& app, const std::vector<std::string>& words) {
   std::vector<const char*> argv;
+  argv.reserve(words.size());
   for (const std::string& word : words) argv.push_back(word.c_str());
   try {
     app.parse(static_cast<int>(argv.size()), argv.data());
