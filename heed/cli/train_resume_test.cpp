@@ -15,6 +15,10 @@ namespace {
 INSTANTIATE_TEST_SUITE_P(Tasks, Training, testing::Values("translate", "lm", "pixels"),
                          [](const auto& task) { return std::string(task.param); });
 
+// What only translators do.
+class TrainingOfTranslators : public Training {};
+INSTANTIATE_TEST_SUITE_P(Tasks, TrainingOfTranslators, testing::Values("translate"));
+
 TEST_P(Training, KilledAtAnyInstantItLosesNothing) {
   const char* asked = std::getenv("HEED_KILLS");
   const int kills = asked != nullptr ? std::atoi(asked) : 5;
@@ -133,8 +137,7 @@ TEST_P(Training, ASignalWhileItPreparesLeavesNothing) {
   EXPECT_FALSE(fs::exists(path("new")));
 }
 
-TEST_P(Training, AnInterruptedDemoLeavesNothing) {
-  if (text() || images()) GTEST_SKIP() << "the demo translates";
+TEST_P(TrainingOfTranslators, AnInterruptedDemoLeavesNothing) {
   fs::create_directory(path("tmp"));
   const pid_t pid = start({"demo"}, [&] { ::setenv("TMPDIR", path("tmp").c_str(), 1); });
   for (const auto begun = Clock::now(); fs::is_empty(path("tmp"));) {
@@ -148,8 +151,7 @@ TEST_P(Training, AnInterruptedDemoLeavesNothing) {
 }
 
 // Its sentences lie in MODEL before the first step, so that what a kill leaves behind goes on.
-TEST_P(Training, AKilledDemoGoesOn) {
-  if (text() || images()) GTEST_SKIP() << "the demo translates";
+TEST_P(TrainingOfTranslators, AKilledDemoGoesOn) {
   if (!kTimed) GTEST_SKIP() << "its sentences take a minute";
   fs::create_directory(path("tmp"));
   pid_t pid = start({"demo", "--quiet", "--out", path("model")}, [&] { ::setenv("TMPDIR", path("tmp").c_str(), 1); });
@@ -165,8 +167,7 @@ TEST_P(Training, AKilledDemoGoesOn) {
   EXPECT_NE(err().find("stopped and saved after step"), std::string::npos) << err();
 }
 
-TEST_P(Training, WhatIsNoTextForATerminalIsEscaped) {
-  if (text() || images()) GTEST_SKIP() << "its samples are of its own making";
+TEST_P(TrainingOfTranslators, WhatIsNoTextForATerminalIsEscaped) {
   std::ofstream(path("valid.src")) << "ga \x1b[31mna\nna\n";
   std::ofstream(path("valid.tgt")) << "na ga\nna\n";
   std::vector<std::string> words = command("model", {"--max-steps", "1"});
