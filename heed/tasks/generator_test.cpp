@@ -112,6 +112,21 @@ TEST(Generate, StreamedTextIsTheTextAndNeverBroken) {
   }
 }
 
+// A decoder that leaves out two blanks at the start leaves them out of the stream, whichever ids they come in.
+TEST(Generate, StreamedTextBeginsAsTheWhole) {
+  const auto tokenizer = text::load_tokenizer(HEED_SOURCE_DIR "/tests/golden/language_tokenizers/llama_strip_two");
+  const models::Decoder model = small_model(64, tokenizer->size());
+  GenerateConfig config{.settings = {.sampling = {.temperature = 1.5}, .max_tokens = 12}, .samples = 40};
+  for (int32_t id = 0; id < tokenizer->size(); ++id) {
+    if (tokenizer->bytes(id).starts_with(' ')) config.settings.sampling.bias.push_back({id, 4.0f});
+  }
+  std::map<int64_t, std::string> streamed;
+  const auto on_text = [&](int64_t, int64_t sample, std::string_view text) { streamed[sample] += text; };
+  const std::vector<Generated> all = generate_all({model, tokenizer.get()}, config, prompts({""}), on_text);
+  for (size_t s = 0; s < all[0].texts.size(); ++s)
+    EXPECT_EQ(streamed[static_cast<int64_t>(s)], tokenizer->decode(all[0].texts[s].written.ids));
+}
+
 TEST(Generate, APromptAloneAndAmongOthersGetsTheSameText) {
   const models::Decoder model = small_model();
   const auto tokenizer = bytes();
