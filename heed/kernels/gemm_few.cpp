@@ -135,8 +135,8 @@ void few_rows_turned(const Gemm& g, int64_t begin, int64_t end) {
 // Two registers where the chains of one would be slower than memory, and where there is room to turn two.
 template <class T>
 void few_rows_out_in(const Gemm& g, int64_t begin, int64_t end) {
-  constexpr bool kWide = kNative == 16, kHalf = sizeof(T) == 2;
-  constexpr int kForOne = !kWide || std::is_same_v<T, StoredBf16> ? 2 : 1, kForMore = kHalf && !kWide ? 2 : 1;
+  constexpr bool kWide = kNative == 16, kTwoBytes = sizeof(T) == 2;
+  constexpr int kForOne = !kWide || std::is_same_v<T, StoredBf16> ? 2 : 1, kForMore = kTwoBytes && !kWide ? 2 : 1;
   g.M == 1 ? few_rows_turned<T, kForOne>(g, begin, end) : few_rows_turned<T, kForMore>(g, begin, end);
 }
 
@@ -181,9 +181,9 @@ HWY_INLINE void rest(const Gemm& g, int64_t k, int64_t steps, int64_t begin, int
   }
 }
 
-// Columns [column, column + V registers) of all rows: for all but the first the weights are in L1.
+// Columns [column, column + V registers), every row: for all but the first the weights are in L1.
 template <int V, class T>
-HWY_INLINE void few_steps_of_all(const Gemm& g, int64_t k, int64_t column, int64_t ahead) {
+HWY_INLINE void few_steps_of_columns(const Gemm& g, int64_t k, int64_t column, int64_t ahead) {
   int64_t row = 0;
   const auto take = [&](auto rows) HEED_INLINED {
     constexpr int R = decltype(rows)::value;
@@ -195,18 +195,18 @@ HWY_INLINE void few_steps_of_all(const Gemm& g, int64_t k, int64_t column, int64
   take(std::integral_constant<int, 1>());
 }
 
-// Runs are short here: what comes some kilobytes later is fetched.
+// Some steps of all columns of a slice. Runs are short here: what comes some kilobytes later is fetched.
 template <int V, class T>
-HWY_INLINE void few_steps_of_rows(const Gemm& g, int64_t k, int64_t begin, int64_t end) {
+HWY_INLINE void few_steps_of_slice(const Gemm& g, int64_t k, int64_t begin, int64_t end) {
   constexpr int64_t kAhead = 24 << 10;
   const int64_t steps = few_steps_for(g.M);
   const int64_t steps_ahead = std::max<int64_t>(steps, kAhead / ((end - begin + 1) * static_cast<int64_t>(sizeof(T))));
   const int64_t ahead = k + steps_ahead < g.K ? steps_ahead * g.b.ld : 0;
   int64_t column = begin;
-  for (; column + V * kNative <= end; column += V * kNative) few_steps_of_all<V, T>(g, k, column, ahead);
+  for (; column + V * kNative <= end; column += V * kNative) few_steps_of_columns<V, T>(g, k, column, ahead);
   if constexpr (V > 4)
-    for (; column + 4 * kNative <= end; column += 4 * kNative) few_steps_of_all<4, T>(g, k, column, ahead);
-  for (; column < end; column += kNative) few_steps_of_all<1, T>(g, k, column, 0);
+    for (; column + 4 * kNative <= end; column += 4 * kNative) few_steps_of_columns<4, T>(g, k, column, ahead);
+  for (; column < end; column += kNative) few_steps_of_columns<1, T>(g, k, column, 0);
 }
 
 template <class T>
@@ -225,10 +225,10 @@ HWY_NOINLINE void few_rows_in_out(const Gemm& g, int64_t begin, int64_t end) {
   for (; k + steps <= g.K; k += steps) {
     // The fewer the rows, the longer the runs that there are registers for.
     if (g.M == 1) {
-      few_steps_of_rows<8, T>(g, k, begin, whole);
+      few_steps_of_slice<8, T>(g, k, begin, whole);
     } else {
-      g.M < 4 ? few_steps_of_rows<kNative == 16 ? 8 : 4, T>(g, k, begin, whole)
-              : few_steps_of_rows<2, T>(g, k, begin, whole);
+      g.M < 4 ? few_steps_of_slice<kNative == 16 ? 8 : 4, T>(g, k, begin, whole)
+              : few_steps_of_slice<2, T>(g, k, begin, whole);
     }
     rest<T>(g, k, steps, whole, end);
   }
