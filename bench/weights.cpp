@@ -1,19 +1,23 @@
-// The products of one token through GPT-2 small's shape, its weights in each form that files have them, beside a pure read
-// of the same bytes: what memory allows.
+// The products of one token through GPT-2 small's shape, its weights in each form that files have them and mapped from a
+// file, beside a pure read of the same bytes: what memory allows.
 //   weights [rows ...]    how many sequences at once; 1 and 16 without it
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <string>
 #include <vector>
 
 #include "heed/base/buffer.h"
 #include "heed/base/random.h"
 #include "heed/base/threads.h"
 #include "heed/cli/measure.h"
+#include "heed/io/mapped_file.h"
 #include "heed/kernels/gemm.h"
 #include "heed/kernels/quantised.h"
 
@@ -60,9 +64,23 @@ void run(const std::vector<Layer>& layers, const std::byte* weights, NumberType 
     const bool turned = out_in || l.out == 50257;
     g.b = {weights, turned ? l.in : l.out, turned, type};
     g.c = y, g.ldc = l.out;
+    g.halves = !turned;
     heed::kernels::gemm(g);
     weights += bytes_of(type, l);
   }
+}
+
+// Memory as programs have weights: pages of a file.
+heed::MappedFile small_numbers(int64_t bytes) {
+  const std::string path = std::filesystem::temp_directory_path() / fmt::format("heed-bench-weights-{}", getpid());
+  const std::string megabyte(1 << 20, 0x2E);  // 0x2E2E2E2E is a small number in every type
+  {
+    std::ofstream file(path, std::ios::binary);
+    for (int64_t at = 0; at < bytes; at += 1 << 20) file << megabyte;
+  }
+  heed::MappedFile mapped(path);
+  std::filesystem::remove(path);
+  return mapped;
 }
 
 }  // namespace
@@ -75,12 +93,11 @@ int main(int argc, char** argv) {
   const std::vector<Layer> layers = gpt2();
   int64_t numbers = 0;
   for (const Layer& l : layers) numbers += l.out * l.in;
-  const heed::Buffer memory(numbers), x(3072 * most), y(50257 * most);
+  const heed::MappedFile memory = small_numbers(4 * numbers);
+  const heed::Buffer x(3072 * most), y(50257 * most);
   heed::Random random(1);
-  // 0x2E2E2E2E is a small number in every type.
-  std::memset(memory.data(), 0x2E, 4 * static_cast<size_t>(numbers));
   for (int64_t i = 0; i < 3072 * most; ++i) x.data()[i] = random.normal();
-  const auto* bytes = reinterpret_cast<const std::byte*>(memory.data());
+  const std::byte* bytes = memory.bytes().data();
   fmt::print("GPT-2 small's {} weights, {} threads\n", numbers, heed::num_threads());
   for (const NumberType type :
        {NumberType::kF32, NumberType::kF16, NumberType::kBf16, NumberType::kInt8, NumberType::kInt4}) {

@@ -32,7 +32,8 @@ models::ModelConfig config_of(const Options& o) {
 }
 
 models::Decoder model_of(const Options& o, const models::ModelConfig& config) {
-  return o.model.empty() ? models::Decoder(config, 1) : models::load_decoder(o.model, {.as_stored = true});
+  if (o.model.empty()) return models::Decoder(config, 1);
+  return models::load_decoder(o.model, {.as_stored = true, .in_halves = true});
 }
 
 // Before a weight is read.

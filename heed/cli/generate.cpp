@@ -237,8 +237,9 @@ class Prompts {
 
 void run(const Options& o, const Common& common) {
   const models::ModelFolder folder{o.model, o.base};
+  const models::LoadOptions options{.as_stored = true, .in_halves = true};
   const tasks::Generator generator =
-      o.ids ? tasks::Generator{models::load_decoder(folder, {.as_stored = true}), {}} : tasks::Generator::open(folder);
+      o.ids ? tasks::Generator{models::load_decoder(folder, options), {}} : tasks::Generator::open(folder, options);
   tell_adapter(folder, common);
   tasks::GenerateConfig config = config_of(o, common, generator.model.config.vocabulary);
   std::optional<tasks::Chat> chat;

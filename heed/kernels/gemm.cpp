@@ -349,8 +349,16 @@ HWY_EXPORT(gemm_bf16);
 void gemm(const Gemm& g) {
   if (g.M <= 0 || g.N <= 0) return;
   if (is_quantised(g.b.type)) return gemm_quantised(g);
-  if (g.precision == Precision::kBf16 && g.b.type == NumberType::kF32) return HWY_DYNAMIC_DISPATCH(gemm_bf16)(g);
-  if (!gemm_few_rows(g)) HWY_DYNAMIC_DISPATCH(gemm_f32)(g);
+  const bool bf16 = g.precision == Precision::kBf16 && g.b.type == NumberType::kF32;
+  if (!bf16 && gemm_few_rows(g)) return;
+  if (in_halves(g)) {
+    const Scratch<float> second(g.M * g.N);
+    const Halves halves(g, second.data());
+    gemm(halves.first);
+    gemm(halves.second);
+    return halves.join();
+  }
+  bf16 ? HWY_DYNAMIC_DISPATCH(gemm_bf16)(g) : HWY_DYNAMIC_DISPATCH(gemm_f32)(g);
 }
 
 }  // namespace heed::kernels

@@ -1,6 +1,6 @@
 // Matrix products. Every output is one chain of fused multiply-adds over k = 0, 1, 2, ... (in bf16 1, 0, 3, 2, ...: pairs,
-// the second first, as the instruction adds them), whatever the blocking, the threads or the number of rows: the bits of
-// a row never depend on its neighbours.
+// the second first, as the instruction adds them), or the sum of two where that is asked for, whatever the blocking, the
+// threads or the number of rows: the bits of a row never depend on its neighbours.
 #pragma once
 
 #include <cstdint>
@@ -40,6 +40,8 @@ struct Gemm {
   const float* bias = nullptr;  // (N): otherwise at the bias, where there is one
   const FunctionRef<void(const Tile&)>* finish = nullptr;
   Precision precision = Precision::kF32;  // kBf16 only where b holds f32
+  // Two chains, each over half of k, are added in the end: threads read half of b each, from end to end.
+  bool halves = false;
 };
 void gemm(const Gemm& g);
 void gemm_reference(const Gemm& g);

@@ -47,46 +47,69 @@ HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const T* const* r
   }
 }
 #else
+// Pairs of two bytes are turned as one word, whose lower half is the first, where taking them apart costs little.
+template <class T>
+constexpr bool kInPairs = std::is_same_v<T, StoredBf16> || (std::is_same_v<T, StoredF16> && kNative == 16);
+template <class T>
+constexpr int kTurned = kInPairs<T> ? 16 : 8;
+
+// Eight words of row i, and of row i + 8 where there is room: numbers as f32, or pairs. Rows is an array of pointers, or
+// what gives a pointer for each row.
 template <class Rows>
-HWY_INLINE Native load_quads_f32(const Rows& rows, int row, int64_t k) {
+HWY_INLINE Native load_eight(const Rows& rows, int i, int64_t k) {
   using T = std::remove_cvref_t<decltype(rows[0][0])>;
-  if constexpr (std::is_same_v<T, float>) {
-    return load_quads(Tag(), rows, row, k);
+  if constexpr (!kInPairs<T> && sizeof(T) == 2) {
+    return load_numbers(rows[i] + k);
+  } else if constexpr (kNative == 8) {
+    return hn::LoadU(Tag(), reinterpret_cast<const float*>(rows[i] + k));
   } else {
-    return promote<T>(load_quads(hn::Rebind<uint16_t, Tag>(), rows, row, k));
+    const hn::Half<Tag> half;
+    return hn::Combine(Tag(), hn::LoadU(half, reinterpret_cast<const float*>(rows[i + 8] + k)),
+                       hn::LoadU(half, reinterpret_cast<const float*>(rows[i] + k)));
   }
 }
 
-// Steps k, k + 1, ... of kNative rows, turned: to[i] holds step k + i of every row. Eight of bf16: pairs are turned as one
-// word, whose lower half is the first.
+// Steps k, k + 1, ... of kNative rows: a register a step, a row in each lane.
 template <class T>
-constexpr int kTurned = std::is_same_v<T, StoredBf16> ? 8 : 4;
-template <class T, class Rows>
-HWY_INLINE void turn(Native (&to)[kTurned<T>], const Rows& rows, int64_t k) {
-  Native quads[4];
-  if constexpr (std::is_same_v<T, StoredBf16>) {
-    const TagU32 d;
-    for (int i = 0; i < 4; ++i) quads[i] = load_quads(Tag(), rows, i, k);
-    turn_quads(quads);
-    for (int i = 0; i < 4; ++i) {
-      const auto bits = hn::BitCast(d, quads[i]);
-      to[2 * i] = hn::BitCast(Tag(), hn::ShiftLeft<16>(bits));
-      to[2 * i + 1] = hn::BitCast(Tag(), hn::And(bits, hn::Set(d, 0xFFFF0000u)));
-    }
-  } else {
-    for (int i = 0; i < 4; ++i) to[i] = load_quads_f32(rows, i, k);
-    turn_quads(to);
+class Turned {
+ public:
+  template <class Rows>
+  HWY_INLINE Turned(const Rows& rows, int64_t k) {
+    for (int i = 0; i < 8; ++i) words_[i] = load_eight(rows, i, k);
+    turn_eights(words_);
   }
-}
+
+  template <int I>
+  HWY_INLINE Native step() const {
+    if constexpr (!kInPairs<T>) {
+      return words_[I];
+    } else if constexpr (std::is_same_v<T, StoredBf16>) {
+      const TagU32 d;
+      const auto bits = hn::BitCast(d, words_[I / 2]);
+      return hn::BitCast(Tag(), I % 2 ? hn::And(bits, hn::Set(d, 0xFFFF0000u)) : hn::ShiftLeft<16>(bits));
+    } else {
+      // Two words hold four steps: the even ones of both, then the odd ones.
+      const hn::Repartition<uint16_t, Tag> d;
+      const hn::Half<decltype(d)> half;
+      const auto low = hn::BitCast(d, words_[I / 4 * 2]), high = hn::BitCast(d, words_[I / 4 * 2 + 1]);
+      const auto steps = I % 2 ? hn::ConcatOdd(d, high, low) : hn::ConcatEven(d, high, low);
+      return promote<T>(I % 4 < 2 ? hn::LowerHalf(half, steps) : hn::UpperHalf(half, steps));
+    }
+  }
+
+ private:
+  Native words_[8];
+};
 
 // out[k * kStrip + j] = rows[j][k] for kNative rows.
 template <class T>
 HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const T* const* rows, int64_t k_size) {
   int64_t k = 0;
   for (; k + kTurned<T> <= k_size; k += kTurned<T>) {
-    Native turned[kTurned<T>];
-    turn<T>(turned, rows, k);
-    for (int i = 0; i < kTurned<T>; ++i) hn::StoreU(turned[i], Tag(), out + (k + i) * kStrip);
+    const Turned<T> turned(rows, k);
+    unrolled<kTurned<T>>([&](auto i) HEED_INLINED {
+      hn::StoreU(turned.template step<i>(), Tag(), out + (k + i) * kStrip);
+    });
   }
   for (; k < k_size; ++k) {
     for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = to_f32(rows[j][k]);

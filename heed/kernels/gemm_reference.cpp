@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "heed/base/half.h"
-#include "heed/kernels/gemm.h"
+#include "heed/kernels/gemm_kinds.h"
 #include "heed/kernels/quantised.h"
 
 namespace heed::kernels {
@@ -68,6 +68,13 @@ float chain(const Gemm& g, int64_t m, int64_t n, float start) {
 }  // namespace
 
 void gemm_reference(const Gemm& g) {
+  if (in_halves(g) && !is_quantised(g.b.type) && g.M > 0 && g.N > 0) {
+    std::vector<float> second(static_cast<size_t>(g.M * g.N));
+    const Halves halves(g, second.data());
+    gemm_reference(halves.first);
+    gemm_reference(halves.second);
+    return halves.join();
+  }
   for (int64_t m = 0; m < g.M; ++m) {
     for (int64_t n = 0; n < g.N; ++n) {
       float* c = g.c + m * g.ldc + n;

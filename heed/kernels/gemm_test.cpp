@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <vector>
@@ -22,6 +23,7 @@ struct Case {
   int64_t gap = 0;
   Precision precision = Precision::kF32;
   NumberType type = NumberType::kF32;
+  bool in_halves = false;
 
   int64_t lda() const { return (a_transposed ? M : K) + gap; }
   int64_t ldb() const { return (b_transposed ? K : N) + gap; }
@@ -53,6 +55,7 @@ struct Case {
     g.accumulate = accumulate;
     g.bias = with_bias ? bias_values.data() : nullptr;
     g.precision = precision;
+    g.halves = in_halves;
     product(g);
     return c;
   }
@@ -61,7 +64,7 @@ struct Case {
 std::ostream& operator<<(std::ostream& out, const Case& c) {
   return out << c.M << "x" << c.N << "x" << c.K << (c.a_transposed ? " T" : " N") << (c.b_transposed ? "T" : "N")
              << (c.accumulate ? " accumulate" : "") << (c.with_bias ? " bias" : "") << " gap " << c.gap << " "
-             << name(c.type);
+             << name(c.type) << (c.in_halves ? " in halves" : "");
 }
 
 // Bit for bit where the CPU fuses; the baseline rounds twice.
@@ -134,6 +137,28 @@ TEST(Gemm, FewRowsEqualTheReference) {
   }
 }
 
+// Two chains, for few rows and for many, in every layout and precision.
+TEST(Gemm, HalvesEqualTheReference) {
+  Random random(14);
+  for (const int64_t M : {1, 2, 3, 4, 7, 8, 15, 16, 17, 31, 32, 33, 70}) {
+    for (int i = 0; i < 12; ++i) {
+      Case c{M, 0, 0};
+      c.N = 1 + static_cast<int64_t>(random.below(i % 3 == 0 ? 900 : 90));
+      c.K = static_cast<int64_t>(random.below(i % 3 == 1 ? 900 : 130));
+      c.a_transposed = i % 4 == 3;
+      c.b_transposed = i % 5 == 4;
+      c.accumulate = random.below(3) == 0;
+      c.with_bias = !c.accumulate && random.below(2) != 0;
+      c.gap = static_cast<int64_t>(random.below(2) * random.below(20));
+      c.type = std::array{NumberType::kF32, NumberType::kF16, NumberType::kBf16}[random.below(3)];
+      if (c.type == NumberType::kF32 && random.below(3) == 0) c.precision = Precision::kBf16;
+      c.in_halves = true;
+      check(c);
+    }
+  }
+  check({1, 5000, 70, false, false, false, true, 0, Precision::kF32, NumberType::kF32, true});  // more than stays in L1
+}
+
 // The shapes of layers take other paths: operands packed once for all, transposed rows that lie far apart packed by tiles.
 TEST(Gemm, EqualsTheReferenceOnLayers) {
   check({800, 128, 128, false, true, false, true});
@@ -189,7 +214,10 @@ TEST(Gemm, BitsDoNotDependOnThreadsOrTargets) {
         Case{400, 1100, 70, true, false, true}, Case{3, 1500, 70}, Case{16, 1500, 70, false, true},
         Case{2, 900, 70, false, false, false, true, 0, Precision::kF32, NumberType::kF16},
         Case{40, 900, 70, false, true, false, true, 0, Precision::kF32, NumberType::kBf16},
-        Case{130, 70, 900, false, true, true, false, 0, Precision::kBf16}}) {
+        Case{130, 70, 900, false, true, true, false, 0, Precision::kBf16},
+        Case{1, 900, 700, false, false, false, true, 0, Precision::kF32, NumberType::kF16, true},
+        Case{16, 900, 700, false, false, false, true, 0, Precision::kF32, NumberType::kF32, true},
+        Case{200, 90, 700, false, false, false, true, 0, Precision::kF32, NumberType::kF32, true}}) {
     SCOPED_TRACE(c);
     testing::expect_same_everywhere([&] { return c.run(gemm); });
   }
@@ -212,7 +240,12 @@ TEST(Gemm, BitsDoNotDependOnNeighbours) {
 }
 
 TEST(Gemm, FinishSeesEveryElementOnce) {
-  for (const Case& c : {Case{500, 200, 600, false, true, false, true, 5}, Case{3, 900, 30}, Case{40, 17, 0}}) {
+  Case halves{500, 200, 600, false, false, false, true, 5};
+  halves.in_halves = true;
+  Case few_halves = halves;
+  few_halves.M = 3;
+  for (const Case& c :
+       {Case{500, 200, 600, false, true, false, true, 5}, Case{3, 900, 30}, Case{40, 17, 0}, halves, few_halves}) {
     const auto plain = c.run(gemm);
     const auto finished = c.run([&](Gemm g) {
       const auto add_place = [&](const Tile& tile) {

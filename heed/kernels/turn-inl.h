@@ -1,4 +1,4 @@
-// Four steps of several rows become four registers with a row in each lane.
+// Some steps of several rows become as many registers with a row in each lane.
 #if defined(HEED_KERNELS_TURN_INL_H_) == defined(HWY_TARGET_TOGGLE)
 #ifdef HEED_KERNELS_TURN_INL_H_
 #undef HEED_KERNELS_TURN_INL_H_
@@ -36,6 +36,16 @@ HWY_INLINE void turn_quads(Native (&v)[4]) {
   v[1] = hn::BitCast(d, hn::InterleaveUpper(pairs, low01, low23));
   v[2] = hn::BitCast(d, hn::InterleaveLower(pairs, high01, high23));
   v[3] = hn::BitCast(d, hn::InterleaveUpper(pairs, high01, high23));
+}
+// w[i] holds eight words of row i, and those of row i + 8 behind them where there is room; then word i of every row.
+HWY_INLINE void turn_eights(Native (&w)[8]) {
+  Native first[4] = {w[0], w[1], w[2], w[3]}, second[4] = {w[4], w[5], w[6], w[7]};
+  turn_quads(first);
+  turn_quads(second);
+  for (int i = 0; i < 4; ++i) {
+    w[i] = hn::OddEvenBlocks(hn::SwapAdjacentBlocks(second[i]), first[i]);
+    w[4 + i] = hn::OddEvenBlocks(second[i], hn::SwapAdjacentBlocks(first[i]));
+  }
 }
 
 }  // namespace heed::kernels::HWY_NAMESPACE

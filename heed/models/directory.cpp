@@ -97,7 +97,9 @@ Model load(const std::string& folder, ParsedConfig parsed, const LoadOptions& op
   // The file bounds what is allocated, whatever the config says.
   check_weights(*file, model.parameters, layout);
   if (options.frozen) model.parameters.freeze();
-  if (options.as_stored) leave_stored(file, model.parameters, layout, options.frozen ? Leave::kPlain : Leave::kAll);
+  if (options.as_stored) {
+    leave_stored(file, model.parameters, layout, options.frozen ? Leave::kPlain : Leave::kAll, options.in_halves);
+  }
   model.parameters.allocate_for_loading();
   read_weights(*file, model.parameters, layout);
   return model;

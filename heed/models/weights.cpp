@@ -295,11 +295,12 @@ std::vector<MatrixInFile> matrices_of_products(const ShardedTensors& file, const
 }
 
 void leave_stored(const std::shared_ptr<const ShardedTensors>& file, const nn::Parameters& parameters,
-                  const WeightsLayout& layout, Leave leave) {
+                  const WeightsLayout& layout, Leave leave, bool in_halves) {
   for (const Match& m : matches(*file, parameters, layout)) {
     auto numbers = in_file(m);
     if (numbers && (leave == Leave::kAll || !kernels::is_quantised(numbers->type))) {
       numbers->owner = file;
+      numbers->in_halves = in_halves && m.place.theirs_in_out;
       Tensor(m.tensor).set_stored(std::move(*numbers));
     }
   }

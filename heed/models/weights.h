@@ -43,8 +43,9 @@ void check_weights(const ShardedTensors& file, const nn::Parameters& parameters,
 // Matrices that only products and tables of tokens read stay in the file, which lives as long as they do; those that the
 // file holds in another order or as F64 do not. Their numbers are not looked at: that would read all of the file.
 enum class Leave { kAll, kPlain };  // kPlain: not those that are quantised
+// in_halves: how products with those stored (in, out) sum.
 void leave_stored(const std::shared_ptr<const ShardedTensors>& file, const nn::Parameters& parameters,
-                  const WeightsLayout& layout, Leave leave = Leave::kAll);
+                  const WeightsLayout& layout, Leave leave = Leave::kAll, bool in_halves = false);
 // Whether the file has the linear maps as (in, out), as GPT-2's do.
 bool stored_in_out(const ShardedTensors& file, const nn::Parameters& parameters, const WeightsLayout& layout);
 // The tensors that hold matrices of products, each once.

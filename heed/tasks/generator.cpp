@@ -193,8 +193,8 @@ std::string tokenizer_folder(const models::ModelFolder& folder) {
   return text::has_tokenizer(folder.path) ? folder.path : models::base_of(folder);
 }
 
-Generator Generator::open(const models::ModelFolder& folder) {
-  models::Decoder model = models::load_decoder(folder, {.as_stored = true});
+Generator Generator::open(const models::ModelFolder& folder, const models::LoadOptions& options) {
+  models::Decoder model = models::load_decoder(folder, options);
   std::shared_ptr<const text::Tokenizer> tokenizer = text::load_tokenizer(tokenizer_folder(folder));
   if (tokenizer->size() > model.config.vocabulary) {
     fail_file("[model] '{}': the tokenizer has {} ids, the model {}", folder.path, tokenizer->size(),

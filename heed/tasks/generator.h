@@ -21,7 +21,7 @@ struct Generator {
   models::Decoder model;
   std::shared_ptr<const text::Tokenizer> tokenizer;
 
-  static Generator open(const models::ModelFolder& folder);
+  static Generator open(const models::ModelFolder& folder, const models::LoadOptions& options = {.as_stored = true});
 };
 // A language model that someone else holds; without a tokenizer it knows ids alone.
 struct GeneratorView {

@@ -26,6 +26,8 @@ Operand operand_of(const LinearWeight& w) {
   return {w.weight.data(), w.weight.ld(), out_in};
 }
 
+bool in_halves(const Tensor& weight) { return weight.stored() && weight.stored()->in_halves; }
+
 void linear_forward(float* y, int64_t ldy, const Rows& x, const LinearWeight& w, const Finish* finish) {
   kernels::gemm({.M = x.rows,
                  .N = w.out(),
@@ -36,7 +38,8 @@ void linear_forward(float* y, int64_t ldy, const Rows& x, const LinearWeight& w,
                  .ldc = ldy,
                  .bias = w.bias ? w.bias.data() : nullptr,
                  .finish = finish,
-                 .precision = current_precision()});
+                 .precision = current_precision(),
+                 .halves = in_halves(w.weight)});
 }
 
 void linear_backward_input(const GradTarget& dx, const Rows& dy, const LinearWeight& w, Precision precision,

@@ -36,7 +36,8 @@ struct StoredNumbers {
   const void* data = nullptr;
   int64_t ld = 0;  // from one row to the next; quantised ones have none
   kernels::NumberType type = kernels::NumberType::kF32;
-  std::shared_ptr<const void> owner;  // of the memory
+  std::shared_ptr<const void> owner = nullptr;  // of the memory
+  bool in_halves = false;                       // how a product sums (kernels/gemm.h)
 };
 
 class Tensor {

@@ -1,0 +1,133 @@
+// Few rows by weights stored (in, out).
+#if defined(HEED_KERNELS_GEMM_FEW_IN_OUT_INL_H_) == defined(HWY_TARGET_TOGGLE)
+#ifdef HEED_KERNELS_GEMM_FEW_IN_OUT_INL_H_
+#undef HEED_KERNELS_GEMM_FEW_IN_OUT_INL_H_
+#else
+#define HEED_KERNELS_GEMM_FEW_IN_OUT_INL_H_
+#endif
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <type_traits>
+
+#include "heed/kernels/gemm_few_rows-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace heed::kernels::HWY_NAMESPACE {
+#if HWY_TARGET != HWY_SCALAR
+
+constexpr int64_t kFewSteps = 32;  // of k at once, so that outputs are loaded and stored seldom
+
+// R rows by V registers of outputs.
+template <int R, int V, class T>
+HWY_INLINE void few_steps(const FewRows& f, int64_t row, int64_t k, int64_t column, int64_t ahead) {
+  const Gemm& g = f.g;
+  const int64_t steps = std::min(kFewSteps, g.K - k), ld = g.b.ld, M = g.M, ldc = g.ldc;
+  const T* w = g.b.at<T>(k * ld + column);
+  const float* x = f.x + k * M + row;
+  float* c = g.c + row * ldc + column;
+  Several<Native, R * V> sum;
+  unrolled<R * V>([&](auto i) HEED_INLINED { at<i>(sum) = hn::LoadU(Tag(), c + i / V * ldc + i % V * kNative); });
+  for (int64_t step = 0; step < steps; ++step, w += ld, x += M) {
+    for (int64_t i = 0; ahead && i < V * kNative; i += 64 / sizeof(T)) __builtin_prefetch(w + ahead + i, 0, 2);
+    Several<Native, V> weights;
+    unrolled<V>([&](auto v) HEED_INLINED { at<v>(weights) = load_numbers(w + v * kNative); });
+    unrolled<R>([&](auto r) HEED_INLINED {
+      const Native xs = hn::Set(Tag(), x[r]);
+      unrolled<V>([&](auto v) HEED_INLINED {
+        Native& s = at<r * V + v>(sum);
+        s = hn::MulAdd(xs, at<v>(weights), s);
+      });
+    });
+  }
+  unrolled<R * V>([&](auto i) HEED_INLINED { hn::StoreU(at<i>(sum), Tag(), c + i / V * ldc + i % V * kNative); });
+}
+
+// Columns that do not fill a register.
+template <class T>
+void last_columns(const FewRows& f, int64_t begin, int64_t end) {
+  const Gemm& g = f.g;
+  for (int64_t row = 0; row < g.M; ++row) {
+    float* c = g.c + row * g.ldc;
+    for (int64_t k = 0; k < g.K; ++k) {
+      const float x = f.x[k * g.M + row];
+      const T* w = g.b.at<T>(k * g.b.ld);
+      for (int64_t column = begin; column < end; ++column) c[column] = std::fma(x, to_f32(w[column]), c[column]);
+    }
+  }
+}
+
+// Some steps of all columns. For all rows but the first the weights are in L1; what comes after these steps is fetched.
+template <int R, int V, class T>
+void few_steps_of_slice(const FewRows& f, int64_t k, int64_t begin, int64_t end) {
+  const int64_t ahead = k + 2 * kFewSteps <= f.g.K ? kFewSteps * f.g.b.ld : 0;
+  const auto columns = [&](auto registers, int64_t column) HEED_INLINED {
+    by_groups<R>(f.g.M, [&](auto rows, int64_t row) HEED_INLINED {
+      few_steps<decltype(rows)::value, decltype(registers)::value, T>(f, row, k, column, row == 0 ? ahead : 0);
+    });
+  };
+  int64_t column = begin;
+  for (; column + V * kNative <= end; column += V * kNative) columns(std::integral_constant<int, V>(), column);
+  for (; column < end; column += kNative) columns(std::integral_constant<int, 1>(), column);
+}
+
+// One row by whole rows of weights: its outputs stay in L1 while the weights pass from end to end, one stream a thread. The CPU's own fetching
+// ahead begins anew with every page and is helped over it.
+template <class T>
+void one_row_of_slice(const FewRows& f, int64_t begin, int64_t end) {
+  constexpr int64_t kAhead = 8 << 10, kAtOnce = 4 * kNative;
+  const Gemm& g = f.g;
+  const int64_t steps_ahead = std::max<int64_t>(1, kAhead / ((end - begin) * static_cast<int64_t>(sizeof(T))));
+  for (int64_t k = 0; k < g.K; ++k) {
+    const T* w = g.b.at<T>(k * g.b.ld);
+    const int64_t ahead = k + steps_ahead < g.K ? steps_ahead * g.b.ld : 0;
+    const Native x = hn::Set(Tag(), f.x[k]);
+    const auto advance = [&](int64_t column) HEED_INLINED {
+      hn::StoreU(hn::MulAdd(x, load_numbers(w + column), hn::LoadU(Tag(), g.c + column)), Tag(), g.c + column);
+    };
+    int64_t column = begin;
+    for (; column + kAtOnce <= end; column += kAtOnce) {
+      for (int64_t i = 0; i < kAtOnce; i += 64 / sizeof(T)) __builtin_prefetch(w + ahead + column + i, 0, 3);
+      unrolled<4>([&](auto i) HEED_INLINED { advance(column + i * kNative); });
+    }
+    for (; column < end; column += kNative) advance(column);
+  }
+}
+
+template <class T>
+void few_rows_in_out(const FewRows& f, int64_t begin, int64_t end) {
+  const Gemm& g = f.g;
+  for (int64_t row = 0; row < g.M && !g.accumulate; ++row) {
+    float* c = g.c + row * g.ldc;
+    if (g.bias) {
+      std::copy(g.bias + begin, g.bias + end, c + begin);
+    } else {
+      std::fill(c + begin, c + end, 0.0f);
+    }
+  }
+  const int64_t whole = end - (end - begin) % kNative;
+  if (g.M == 1 && end - begin == g.b.ld) {
+    constexpr int64_t kInL1 = 4096;
+    for (int64_t column = begin; column < whole; column += kInL1) {
+      one_row_of_slice<T>(f, column, std::min(whole, column + kInL1));
+    }
+  } else {
+    for (int64_t k = 0; k < g.K; k += kFewSteps) {
+      // The fewer the rows, the longer the runs that there are registers for.
+      if (g.M < 4) {
+        g.M == 1 ? few_steps_of_slice<1, 8, T>(f, k, begin, whole)
+                 : few_steps_of_slice<2, kNative == 16 ? 8 : 4, T>(f, k, begin, whole);
+      } else {
+        few_steps_of_slice<kMostRows, 3, T>(f, k, begin, whole);
+      }
+    }
+  }
+  last_columns<T>(f, whole, end);
+}
+
+#endif
+}  // namespace heed::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
