@@ -7,7 +7,7 @@ namespace heed::decode {
 
 void StepRows::add(Rows& past, std::span<const int32_t> tokens, bool wanted) {
   const int64_t n = static_cast<int64_t>(tokens.size());
-  const Rows fresh = pool_.take(n);
+  const Rows fresh = pool_.take(n, past.empty() ? -1 : past.back());
   lengths_.push_back(n);
   positions_.push_back(static_cast<int64_t>(past.size()));
   append(ids_, tokens);

@@ -24,11 +24,31 @@ void LayerCache::write(const Tensor& k, const Tensor& v) const {
   write_rows(values, v, rows->added);
 }
 
-std::vector<int32_t> CachePool::take(int64_t rows) {
-  if (static_cast<int64_t>(free_.size()) < rows) grow(std::max(2 * capacity_, capacity_ + rows));
-  std::vector<int32_t> taken(free_.rbegin(), free_.rbegin() + rows);
-  free_.resize(free_.size() - static_cast<size_t>(rows));
-  for (const int32_t row : taken) holders_[static_cast<size_t>(row)] = 1;
+// The row behind `after`, else the first of a run that is free as a whole. Others are taken where more than half are free,
+// as after many hypotheses that ended.
+int64_t CachePool::free_row(int64_t after) {
+  constexpr int64_t kSmall = 1024;
+  const int64_t next = after + 1;
+  if (after >= 0 && next % kRun != 0 && holders_[static_cast<size_t>(next)] == 0) return next;
+  if (whole_runs_.empty() && (capacity_ < kSmall || free_ <= capacity_ / 2)) grow(std::max(2 * capacity_, kRun));
+  if (!whole_runs_.empty()) {
+    const int64_t run = whole_runs_.back();
+    whole_runs_.pop_back();
+    return run * kRun;
+  }
+  while (holders_[static_cast<size_t>(single_)] != 0) single_ = (single_ + 1) % capacity_;
+  return single_;
+}
+
+std::vector<int32_t> CachePool::take(int64_t rows, int32_t after) {
+  std::vector<int32_t> taken;
+  for (int64_t row = after; static_cast<int64_t>(taken.size()) < rows;) {
+    row = free_row(row);
+    taken.push_back(static_cast<int32_t>(row));
+    holders_[static_cast<size_t>(row)] = 1;
+    --free_in_run_[static_cast<size_t>(row / kRun)];
+    --free_;
+  }
   return taken;
 }
 
@@ -38,7 +58,9 @@ void CachePool::share(std::span<const int32_t> rows) {
 
 void CachePool::give(std::span<const int32_t> rows) {
   for (const int32_t row : rows) {
-    if (--holders_[static_cast<size_t>(row)] == 0) free_.push_back(row);
+    if (--holders_[static_cast<size_t>(row)] > 0) continue;
+    ++free_;
+    if (++free_in_run_[static_cast<size_t>(row / kRun)] == kRun) whole_runs_.push_back(row / kRun);
   }
 }
 
@@ -51,10 +73,10 @@ void CachePool::grow(int64_t capacity) {
       pool = larger;
     }
   }
-  std::vector<int32_t> fresh;
-  for (int64_t row = capacity - 1; row >= capacity_; --row) fresh.push_back(static_cast<int32_t>(row));
-  free_.insert(free_.begin(), fresh.begin(), fresh.end());
+  for (int64_t run = capacity / kRun; run > capacity_ / kRun;) whole_runs_.push_back(--run);  // the first is taken first
+  free_in_run_.resize(static_cast<size_t>(capacity / kRun), kRun);
   holders_.resize(static_cast<size_t>(capacity));
+  free_ += capacity - capacity_;
   capacity_ = capacity;
 }
 

@@ -30,24 +30,29 @@ struct StepCache {
   Spans cross_queries;                  // the step's tokens by the memory that they look at
 };
 
-// The pools and which of their rows are free. A row is free when all who hold it gave it back.
+// The pools and which of their rows are free. A row is free when all who hold it gave it back. Sequences get rows that
+// follow each other, as far as there are: attention reads them all, and memory is fastest from end to end.
 class CachePool {
  public:
   CachePool(int64_t layers, int64_t width) : width_(width), keys_(static_cast<size_t>(layers)), values_(keys_) {}
-  std::vector<int32_t> take(int64_t rows);    // grows where none are free
+  // Those behind row `after` where it is given. Grows where none are free.
+  std::vector<int32_t> take(int64_t rows, int32_t after = -1);
   void share(std::span<const int32_t> rows);  // one more holds them
   void give(std::span<const int32_t> rows);
   std::vector<LayerCache> layers(const CacheRows& rows) const;
   int64_t capacity() const { return capacity_; }
-  int64_t used() const { return capacity_ - static_cast<int64_t>(free_.size()); }
+  int64_t used() const { return capacity_ - free_; }
 
  private:
+  static constexpr int64_t kRun = 16;  // rows that a sequence begins with
   void grow(int64_t capacity);
+  int64_t free_row(int64_t after);
 
-  int64_t width_, capacity_ = 0;
+  int64_t width_, capacity_ = 0, free_ = 0;
   std::vector<Tensor> keys_, values_;  // one a layer
-  std::vector<int32_t> free_;          // the next one last
   std::vector<int32_t> holders_;       // of each row
+  std::vector<int64_t> free_in_run_, whole_runs_;
+  int64_t single_ = 0;  // where the search for a free row of no whole run goes on
 };
 
 }  // namespace heed::nn
