@@ -72,27 +72,42 @@ void few_steps_of_slice(const FewRows& f, int64_t k, int64_t begin, int64_t end)
   for (; column < end; column += kNative) columns(std::integral_constant<int, 1>(), column);
 }
 
-// One row by whole rows of weights: its outputs stay in L1 while the weights pass from end to end, one stream a thread. The CPU's own fetching
-// ahead begins anew with every page and is helped over it.
+// A row of x by kSteps whole rows of weights.
+template <int kSteps, class T>
+HWY_INLINE void one_row_steps(const FewRows& f, int64_t k, int64_t begin, int64_t end, int64_t ahead) {
+  constexpr int64_t kAtOnce = 4 * kNative;
+  const Gemm& g = f.g;
+  const int64_t ld = g.b.ld;
+  const T* w = g.b.at<T>(k * ld);
+  Several<Native, kSteps> x;
+  unrolled<kSteps>([&](auto i) HEED_INLINED { at<i>(x) = hn::Set(Tag(), f.x[k + i]); });
+  const auto advance = [&](int64_t column) HEED_INLINED {
+    Native sum = hn::LoadU(Tag(), g.c + column);
+    unrolled<kSteps>([&](auto i) HEED_INLINED { sum = hn::MulAdd(at<i>(x), load_numbers(w + i * ld + column), sum); });
+    hn::StoreU(sum, Tag(), g.c + column);
+  };
+  int64_t column = begin;
+  for (; column + kAtOnce <= end; column += kAtOnce) {
+    for (int64_t i = 0; ahead && i < kAtOnce; i += 64 / sizeof(T)) __builtin_prefetch(w + ahead + column + i, 0, 3);
+    unrolled<4>([&](auto i) HEED_INLINED { advance(column + i * kNative); });
+  }
+  for (; column < end; column += kNative) advance(column);
+}
+
+// One row: its outputs stay in L1 while the weights pass from end to end. Of f32 the CPU fetches enough ahead by itself; two
+// bytes a number pass one row after the other, or it would not, and are asked for some kilobytes before.
 template <class T>
 void one_row_of_slice(const FewRows& f, int64_t begin, int64_t end) {
-  constexpr int64_t kAhead = 8 << 10, kAtOnce = 4 * kNative;
-  const Gemm& g = f.g;
-  const int64_t steps_ahead = std::max<int64_t>(1, kAhead / ((end - begin) * static_cast<int64_t>(sizeof(T))));
-  for (int64_t k = 0; k < g.K; ++k) {
-    const T* w = g.b.at<T>(k * g.b.ld);
-    const int64_t ahead = k + steps_ahead < g.K ? steps_ahead * g.b.ld : 0;
-    const Native x = hn::Set(Tag(), f.x[k]);
-    const auto advance = [&](int64_t column) HEED_INLINED {
-      hn::StoreU(hn::MulAdd(x, load_numbers(w + column), hn::LoadU(Tag(), g.c + column)), Tag(), g.c + column);
-    };
-    int64_t column = begin;
-    for (; column + kAtOnce <= end; column += kAtOnce) {
-      for (int64_t i = 0; i < kAtOnce; i += 64 / sizeof(T)) __builtin_prefetch(w + ahead + column + i, 0, 3);
-      unrolled<4>([&](auto i) HEED_INLINED { advance(column + i * kNative); });
-    }
-    for (; column < end; column += kNative) advance(column);
+  constexpr bool kTwoBytes = sizeof(T) == 2;
+  constexpr int kSteps = kTwoBytes ? 1 : 4;
+  constexpr int64_t kAhead = (8 << 10) / sizeof(T);
+  const int64_t K = f.g.K, rows_ahead = std::max<int64_t>(1, kAhead / (end - begin));
+  int64_t k = 0;
+  for (; k + kSteps <= K; k += kSteps) {
+    const bool fetch = kTwoBytes && k + rows_ahead < K;
+    one_row_steps<kSteps, T>(f, k, begin, end, fetch ? rows_ahead * f.g.b.ld : 0);
   }
+  for (; k < K; ++k) one_row_steps<1, T>(f, k, begin, end, 0);
 }
 
 template <class T>
