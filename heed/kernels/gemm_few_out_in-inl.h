@@ -51,12 +51,11 @@ class Steps {
     }
   };
   HWY_INLINE From from(int first) const { return {*this, first}; }
-  // While a line of every lane is read, as many lines of the next outputs, in the order in which they lie.
-  HWY_INLINE void fetch_next() {
-    constexpr int kLines = kLanes / 2;
-    constexpr int64_t kLine = 64 / sizeof(T);
-    unrolled<kLines>([&](auto j) HEED_INLINED { __builtin_prefetch(next_ + j * kLine, 0, 3); });
-    next_ += kLines * kLine;
+  // For each load as much of the next outputs, in the order in which it lies: memory then delivers one stream. Several
+  // lines asked for at once would hold up the loads behind them.
+  HWY_INLINE void fetch_next(int64_t numbers) {
+    __builtin_prefetch(next_, 0, 3);
+    next_ += numbers;
   }
 
  private:
@@ -79,14 +78,13 @@ HWY_INLINE void turned_block(const FewRows& f, int64_t row, const Lanes<T>& w) {
   Several<Native, R * V> sum;
   unrolled<R * V>([&](auto i) HEED_INLINED { at<i>(sum) = hn::Load(Tag(), edge[i / V] + i % V * kNative); });
   Steps<T, V * kNative, kWhole> steps(w);
-  const bool fetch = row == 0 && w.more;
+  const int64_t fetched_a_load = row == 0 && w.more ? kTurned<T> * kNative / 8 : 0;
   const int64_t M = g.M, K = g.K;
   const float* x = f.x + row;
   int64_t k = 0;
   for (; k + kTurned<T> <= K; k += kTurned<T>, x += kTurned<T> * M, steps.advance(kTurned<T>)) {
-    if (fetch) steps.fetch_next();
     unrolled<V>([&](auto v) HEED_INLINED {
-      const Turned<T> turned(steps.from(v * kNative), 0);
+      const Turned<T> turned(steps.from(v * kNative), 0, [&](int) HEED_INLINED { steps.fetch_next(fetched_a_load); });
       unrolled<kTurned<T>>([&](auto i) HEED_INLINED {
         const Native weights = turned.template step<i>();
         unrolled<R>([&](auto r) HEED_INLINED {

@@ -74,8 +74,14 @@ template <class T>
 class Turned {
  public:
   template <class Rows>
-  HWY_INLINE Turned(const Rows& rows, int64_t k) {
-    for (int i = 0; i < 8; ++i) words_[i] = load_eight(rows, i, k);
+  HWY_INLINE Turned(const Rows& rows, int64_t k) : Turned(rows, k, [](int) HEED_INLINED {}) {}
+  // after(i) is called after the i-th of eight loads.
+  template <class Rows, class After>
+  HWY_INLINE Turned(const Rows& rows, int64_t k, After after) {
+    unrolled<8>([&](auto i) HEED_INLINED {
+      words_[i] = load_eight(rows, i, k);
+      after(i);
+    });
     turn_eights(words_);
   }
 
