@@ -22,12 +22,23 @@ bool few_rows(const Gemm&) { return false; }  // nothing to turn: the others do
 constexpr int64_t kFewRows = 32;
 
 void turn_rows(const Gemm& g, float* x) {
-  parallel_for(g.K, 1 + (int64_t{1} << 14) / g.M, [&](int64_t begin, int64_t end) {
-    for (int64_t row = 0; row < g.M; ++row) {
-      const float* from = g.a.at(row * g.a.ld);
-      for (int64_t k = begin; k < end; ++k) x[k * g.M + row] = from[k];
+  for (int64_t first = 0; first < g.M; first += kNative) {
+    const int64_t rows = std::min<int64_t>(kNative, g.M - first);
+    const auto inside = hn::FirstN(Tag(), static_cast<size_t>(rows));
+    const float* row[kNative];
+    for (int64_t r = 0; r < kNative; ++r) row[r] = g.a.at((first + std::min(r, rows - 1)) * g.a.ld);
+    float* to = x + first;
+    int64_t k = 0;
+    for (; k + kTurned<float> <= g.K; k += kTurned<float>) {
+      const Turned<float> turned(row, k);
+      unrolled<kTurned<float>>([&](auto i) HEED_INLINED {
+        hn::BlendedStore(turned.template step<i>(), inside, Tag(), to + (k + i) * g.M);
+      });
     }
-  });
+    for (; k < g.K; ++k) {
+      for (int64_t r = 0; r < rows; ++r) to[k * g.M + r] = row[r][k];
+    }
+  }
 }
 
 void columns_of(const FewRows& f, int64_t begin, int64_t end) {

@@ -17,20 +17,38 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 #if HWY_TARGET != HWY_SCALAR
 
-constexpr int64_t kFewSteps = 32;  // of k at once, so that outputs are loaded and stored seldom
+// Columns [begin, end), whole registers of them, and steps of k that are taken at once: outputs are loaded and stored seldom.
+// Whole rows of weights follow each other in memory, and are read in that order best in short blocks.
+struct Slice {
+  Slice(const Gemm& g, int64_t first, int64_t last)
+      : begin(first),
+        end(last - (last - first) % kNative),
+        whole_rows(end - begin == g.b.ld),
+        steps(whole_rows ? 16 : 32) {}
+  int64_t begin, end;
+  bool whole_rows;
+  int64_t steps;
+};
+
+// What is fetched during each step.
+template <class T>
+struct Ahead {
+  const T* place = nullptr;
+  int64_t step = 0;
+};
 
 // R rows by V registers of outputs.
 template <int R, int V, class T>
-HWY_INLINE void few_steps(const FewRows& f, int64_t row, int64_t k, int64_t column, int64_t ahead) {
+HWY_INLINE void few_steps(const FewRows& f, int64_t row, int64_t k, int64_t steps, int64_t column, Ahead<T> ahead) {
   const Gemm& g = f.g;
-  const int64_t steps = std::min(kFewSteps, g.K - k), ld = g.b.ld, M = g.M, ldc = g.ldc;
+  const int64_t ld = g.b.ld, M = g.M, ldc = g.ldc;
   const T* w = g.b.at<T>(k * ld + column);
   const float* x = f.x + k * M + row;
   float* c = g.c + row * ldc + column;
   Several<Native, R * V> sum;
   unrolled<R * V>([&](auto i) HEED_INLINED { at<i>(sum) = hn::LoadU(Tag(), c + i / V * ldc + i % V * kNative); });
-  for (int64_t step = 0; step < steps; ++step, w += ld, x += M) {
-    for (int64_t i = 0; ahead && i < V * kNative; i += 64 / sizeof(T)) __builtin_prefetch(w + ahead + i, 0, 2);
+  for (int64_t step = 0; step < steps; ++step, w += ld, x += M, ahead.place += ahead.step) {
+    for (int64_t i = 0; ahead.step && i < V * kNative; i += 64 / sizeof(T)) __builtin_prefetch(ahead.place + i, 0, 3);
     Several<Native, V> weights;
     unrolled<V>([&](auto v) HEED_INLINED { at<v>(weights) = load_numbers(w + v * kNative); });
     unrolled<R>([&](auto r) HEED_INLINED {
@@ -58,13 +76,19 @@ void last_columns(const FewRows& f, int64_t begin, int64_t end) {
   }
 }
 
-// Some steps of all columns. For all rows but the first the weights are in L1; what comes after these steps is fetched.
+// Some steps of all columns. For all rows but the first the weights are in L1. What comes after these steps is fetched: of
+// whole rows in the order in which it lies.
 template <int R, int V, class T>
-void few_steps_of_slice(const FewRows& f, int64_t k, int64_t begin, int64_t end) {
-  const int64_t ahead = k + 2 * kFewSteps <= f.g.K ? kFewSteps * f.g.b.ld : 0;
+void few_steps_of_slice(const FewRows& f, int64_t k, const Slice& slice) {
+  const int64_t ld = f.g.b.ld, begin = slice.begin, end = slice.end, steps = std::min(slice.steps, f.g.K - k);
+  const bool more = k + 2 * slice.steps <= f.g.K;
+  const T* next = f.g.b.at<T>((more ? k + steps : k) * ld + begin);
   const auto columns = [&](auto registers, int64_t column) HEED_INLINED {
+    constexpr int kRegisters = decltype(registers)::value;
+    const Ahead<T> ahead = slice.whole_rows ? Ahead<T>{next + (column - begin) * steps, kRegisters * kNative}
+                                            : Ahead<T>{next + (column - begin), ld};
     by_groups<R>(f.g.M, [&](auto rows, int64_t row) HEED_INLINED {
-      few_steps<decltype(rows)::value, decltype(registers)::value, T>(f, row, k, column, row == 0 ? ahead : 0);
+      few_steps<decltype(rows)::value, kRegisters, T>(f, row, k, steps, column, more && row == 0 ? ahead : Ahead<T>{});
     });
   };
   int64_t column = begin;
@@ -121,24 +145,24 @@ void few_rows_in_out(const FewRows& f, int64_t begin, int64_t end) {
       std::fill(c + begin, c + end, 0.0f);
     }
   }
-  const int64_t whole = end - (end - begin) % kNative;
-  if (g.M == 1 && end - begin == g.b.ld) {
+  const Slice slice(g, begin, end);
+  if (g.M == 1 && slice.whole_rows) {
     constexpr int64_t kInL1 = 4096;
-    for (int64_t column = begin; column < whole; column += kInL1) {
-      one_row_of_slice<T>(f, column, std::min(whole, column + kInL1));
+    for (int64_t column = begin; column < slice.end; column += kInL1) {
+      one_row_of_slice<T>(f, column, std::min(slice.end, column + kInL1));
     }
   } else {
-    for (int64_t k = 0; k < g.K; k += kFewSteps) {
+    for (int64_t k = 0; k < g.K; k += slice.steps) {
       // The fewer the rows, the longer the runs that there are registers for.
-      if (g.M < 4) {
-        g.M == 1 ? few_steps_of_slice<1, 8, T>(f, k, begin, whole)
-                 : few_steps_of_slice<2, kNative == 16 ? 8 : 4, T>(f, k, begin, whole);
+      if (g.M == 1) {
+        few_steps_of_slice<1, 8, T>(f, k, slice);
       } else {
-        few_steps_of_slice<kMostRows, 3, T>(f, k, begin, whole);
+        g.M < 4 ? few_steps_of_slice<2, kNative == 16 ? 8 : 4, T>(f, k, slice)
+                : few_steps_of_slice<kMostRows, 3, T>(f, k, slice);
       }
     }
   }
-  last_columns<T>(f, whole, end);
+  last_columns<T>(f, slice.end, end);
 }
 
 #endif
