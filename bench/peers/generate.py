@@ -150,17 +150,17 @@ def main():
         print("| one sequence, GPT-2 small | heed tokens/s | llama.cpp tokens/s | ratio | of a pure read | prompt of 256, heed | "
               "llama.cpp | ratio | 16 at once, times one |\n|---|---|---|---|---|---|---|---|---|", flush=True)  # fmt: skip
         for kind in a.kinds:
-            text = prompt = share = sixteen = 0
+            text = prompt = memory = sixteen = 0
             peer, theirs = Peer(files[kind], a.threads), [float("inf"), float("inf")]
             for _ in range(a.rounds):
                 one = ours(a, directories[kind])
                 text = max(text, one["tokens_per_second"]["best"])
                 read = ours(a, directories[kind], prompt=PROMPT, tokens=2)
                 prompt = max(prompt, read["prompt_tokens_per_second"]["best"])
-                share = max(share, one["share_of_read"])
+                memory = max(memory, one["read_bytes_per_second"])
                 theirs = [min(x) for x in zip(theirs, peer.run(a.seconds))]
                 sixteen = max(sixteen, ours(a, directories[kind], 16)["tokens_per_second"]["best"])
-            p, t = 1 / theirs[0], 1 / theirs[1]
+            p, t, share = 1 / theirs[0], 1 / theirs[1], text * one["weight_bytes"] / memory
             print(f"| {kind} | {text:.1f} | {t:.1f} | **{text / t:.2f}** | {100 * share:.0f} % | {prompt:.0f} | {p:.0f} | "
                   f"**{prompt / p:.2f}** | {sixteen / text:.1f} |", flush=True)  # fmt: skip
             del peer
