@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "heed/base/buffer.h"
+#include "heed/base/error.h"
 #include "heed/base/random.h"
 #include "heed/base/threads.h"
 #include "heed/cli/measure.h"
@@ -70,17 +71,18 @@ void run(const std::vector<Layer>& layers, const std::byte* weights, NumberType 
   }
 }
 
-// Memory as programs have weights: pages of a file.
+// Memory as programs have weights: pages of a file, which is gone once it is mapped.
 heed::MappedFile small_numbers(int64_t bytes) {
-  const std::string path = std::filesystem::temp_directory_path() / fmt::format("heed-bench-weights-{}", getpid());
+  struct Removed {
+    std::string path = std::filesystem::temp_directory_path() / fmt::format("heed-bench-weights-{}", getpid());
+    ~Removed() { std::filesystem::remove(path); }
+  } const file;
   const std::string megabyte(1 << 20, 0x2E);  // 0x2E2E2E2E is a small number in every type
-  {
-    std::ofstream file(path, std::ios::binary);
-    for (int64_t at = 0; at < bytes; at += 1 << 20) file << megabyte;
-  }
-  heed::MappedFile mapped(path);
-  std::filesystem::remove(path);
-  return mapped;
+  std::ofstream out(file.path, std::ios::binary);
+  for (int64_t at = 0; at < bytes; at += 1 << 20) out << megabyte;
+  out.close();
+  if (!out) heed::fail_file("{}: no room for {} bytes", file.path, bytes);
+  return heed::MappedFile(file.path);
 }
 
 }  // namespace

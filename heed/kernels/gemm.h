@@ -40,7 +40,8 @@ struct Gemm {
   const float* bias = nullptr;  // (N): otherwise at the bias, where there is one
   const FunctionRef<void(const Tile&)>* finish = nullptr;
   Precision precision = Precision::kF32;  // kBf16 only where b holds f32
-  // Two chains, each over half of k, are added in the end: threads read half of b each, from end to end.
+  // Two chains, one over each half of k (in multiples of 32, and of more than 32), are added in the end: two threads read
+  // half of b each, from end to end. Quantised b has one chain in any case.
   bool halves = false;
 };
 void gemm(const Gemm& g);

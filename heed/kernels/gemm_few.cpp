@@ -51,8 +51,9 @@ void columns_of(const FewRows& f, int64_t begin, int64_t end) {
 void each_column(const FewRows& f) {
   const Gemm& g = f.g;
   // Some megabytes of weights a chunk, and equal shares; what lies (in, out) is read in runs as long as can be.
+  constexpr int64_t kChunkBytes = int64_t{4} << 20;
   const int64_t bytes = g.N * g.K * (g.b.type == NumberType::kF32 ? 4 : 2), threads = num_threads();
-  const int64_t rounds = g.b.transposed ? std::max<int64_t>(1, bytes / threads >> 22) : 1;
+  const int64_t rounds = g.b.transposed ? std::max<int64_t>(1, bytes / threads / kChunkBytes) : 1;
   const int64_t grain = std::max<int64_t>(64, (g.N / (rounds * threads) + 63) / 64 * 64);
   parallel_for(g.N, grain, [&](int64_t begin, int64_t end) {
     columns_of(f, begin, end);
@@ -60,12 +61,12 @@ void each_column(const FewRows& f) {
   });
 }
 
-// A thread each half of k, or a thread each piece of one: whole rows of weights follow each other from end to end.
+// A thread each half of k, which reads whole rows of weights from end to end; more threads share the columns of a half.
 void each_half(const FewRows& f) {
   const Gemm& g = f.g;
   const Scratch<float> second(g.M * g.N);
   const Halves halves(g, second.data());
-  const int64_t pieces = (num_threads() + 1) / 2, grain = (g.N / pieces + 63) / 64 * 64;
+  const int64_t pieces = std::max(1, num_threads() / 2), grain = std::max<int64_t>(64, (g.N / pieces + 63) / 64 * 64);
   const int64_t columns = (g.N + grain - 1) / grain;
   parallel_for(2 * columns, 1, [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i) {
@@ -84,7 +85,11 @@ bool few_rows(const Gemm& g) {
   const Scratch<float> turned(g.M > 1 ? g.M * g.K : 0);
   if (g.M > 1) turn_rows(g, turned.data());
   const FewRows f{g, g.M > 1 ? turned.data() : g.a.at()};
-  in_halves(g) ? each_half(f) : each_column(f);
+  if (in_halves(g)) {
+    each_half(f);
+  } else {
+    each_column(f);
+  }
   return true;
 }
 #endif

@@ -8,7 +8,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <type_traits>
 
 #include "heed/kernels/gemm_few_rows-inl.h"
@@ -16,6 +15,8 @@
 HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 #if HWY_TARGET != HWY_SCALAR
+
+constexpr int kMostRows = kNative == 16 ? 8 : 4;  // whose chains fit in the registers
 
 // Columns [begin, end), whole registers of them, and steps of k that are taken at once: outputs are loaded and stored seldom.
 // Whole rows of weights follow each other in memory, and are read in that order best in short blocks.
@@ -118,7 +119,7 @@ HWY_INLINE void one_row_steps(const FewRows& f, int64_t k, int64_t begin, int64_
   for (; column < end; column += kNative) advance(column);
 }
 
-// One row: its outputs stay in L1 while the weights pass from end to end. Of f32 the CPU fetches enough ahead by itself; two
+// One row: its outputs stay in L1 while the weights pass, rows of some thousand columns from end to end. Of f32 the CPU fetches enough ahead by itself; two
 // bytes a number pass one row after the other, or it would not, and are asked for some kilobytes before.
 template <class T>
 void one_row_of_slice(const FewRows& f, int64_t begin, int64_t end) {

@@ -33,7 +33,9 @@ struct Lanes {
 template <class T, int kLanes, bool kWhole>
 class Steps {
  public:
-  explicit Steps(const Lanes<T>& lanes) : lanes_(lanes), ld_(lanes.ld), next_(lanes.weights + kLanes * lanes.ld) {
+  // `fetch`: what the next outputs read is asked for along the way.
+  Steps(const Lanes<T>& lanes, bool fetch)
+      : lanes_(lanes), ld_(lanes.ld), next_(lanes.weights + (fetch ? kLanes * lanes.ld : 0)), fetched_(fetch) {
     for (int q = 0; q < kLanes / 4; ++q) four_[q] = lanes[4 * q];
   }
   HWY_INLINE void advance(int64_t steps) {
@@ -53,9 +55,9 @@ class Steps {
   HWY_INLINE From from(int first) const { return {*this, first}; }
   // For each load as much of the next outputs, in the order in which it lies: memory then delivers one stream. Several
   // lines asked for at once would hold up the loads behind them.
-  HWY_INLINE void fetch_next(int64_t numbers) {
+  HWY_INLINE void fetch_next() {
     __builtin_prefetch(next_, 0, 3);
-    next_ += numbers;
+    next_ += fetched_ ? kTurned<T> * kNative / 8 : 0;
   }
 
  private:
@@ -63,6 +65,7 @@ class Steps {
   const T* four_[kLanes / 4];
   int64_t ld_, k_ = 0;
   const T* next_;
+  bool fetched_;
 };
 
 // R rows by V registers of outputs. An fma of a chain waits for the one before: R * V chains are under way at once.
@@ -77,14 +80,13 @@ HWY_INLINE void turned_block(const FewRows& f, int64_t row, const Lanes<T>& w) {
   }
   Several<Native, R * V> sum;
   unrolled<R * V>([&](auto i) HEED_INLINED { at<i>(sum) = hn::Load(Tag(), edge[i / V] + i % V * kNative); });
-  Steps<T, V * kNative, kWhole> steps(w);
-  const int64_t fetched_a_load = row == 0 && w.more ? kTurned<T> * kNative / 8 : 0;
+  Steps<T, V * kNative, kWhole> steps(w, row == 0 && w.more);
   const int64_t M = g.M, K = g.K;
   const float* x = f.x + row;
   int64_t k = 0;
   for (; k + kTurned<T> <= K; k += kTurned<T>, x += kTurned<T> * M, steps.advance(kTurned<T>)) {
     unrolled<V>([&](auto v) HEED_INLINED {
-      const Turned<T> turned(steps.from(v * kNative), 0, [&](int) HEED_INLINED { steps.fetch_next(fetched_a_load); });
+      const Turned<T> turned(steps.from(v * kNative), 0, [&](int) HEED_INLINED { steps.fetch_next(); });
       unrolled<kTurned<T>>([&](auto i) HEED_INLINED {
         const Native weights = turned.template step<i>();
         unrolled<R>([&](auto r) HEED_INLINED {

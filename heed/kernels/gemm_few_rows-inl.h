@@ -14,15 +14,13 @@ HWY_BEFORE_NAMESPACE();
 namespace heed::kernels::HWY_NAMESPACE {
 #if HWY_TARGET != HWY_SCALAR
 
-constexpr int kMostRows = kNative == 16 ? 8 : 4;  // whose chains fit in the registers
-
 // A product and its rows turned: element (row, k) at x[k * M + row], so that a step reads one line of memory.
 struct FewRows {
   const Gemm& g;
   const float* x;
 };
 
-// take(integral_constant R, row) for groups of R rows: as many of the most as there are, then 4, 2 and 1.
+// take(integral_constant R, row) for groups of R rows: as many as there are, then of half as many, down to single rows.
 template <int R, class Take>
 HWY_INLINE void by_groups(int64_t rows, Take take, int64_t row = 0) {
   for (; row + R <= rows; row += R) take(std::integral_constant<int, R>(), row);

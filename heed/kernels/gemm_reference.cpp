@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "heed/base/half.h"
-#include "heed/kernels/gemm_kinds.h"
+#include "heed/kernels/gemm.h"
 #include "heed/kernels/quantised.h"
 
 namespace heed::kernels {
@@ -23,21 +23,25 @@ float at(const Operand& x, int64_t i, int64_t j) {
   return *x.at(place);
 }
 
+struct Steps {
+  int64_t begin, end;
+};
+
 // In bf16 the steps of k go in pairs, the second of a pair first, as the instruction of CPUs does.
-float chain_bf16(const Gemm& g, int64_t m, int64_t n, float chain) {
+float chain_bf16(const Gemm& g, int64_t m, int64_t n, Steps steps, float chain) {
   const auto advance = [&](int64_t k) {
-    const bool inside = k < g.K;
+    const bool inside = k < steps.end;
     chain = std::fma(inside ? to_bf16(at(g.a, m, k)) : 0.0f, inside ? to_bf16(at(g.b, k, n)) : 0.0f, chain);
   };
-  for (int64_t k = 0; k < g.K; k += 2) {
+  for (int64_t k = steps.begin; k < steps.end; k += 2) {
     advance(k + 1);
     advance(k);
   }
   return chain;
 }
 
-float chain_f32(const Gemm& g, int64_t m, int64_t n, float chain) {
-  for (int64_t k = 0; k < g.K; ++k) chain = std::fma(at(g.a, m, k), at(g.b, k, n), chain);
+float chain_f32(const Gemm& g, int64_t m, int64_t n, Steps steps, float chain) {
+  for (int64_t k = steps.begin; k < steps.end; ++k) chain = std::fma(at(g.a, m, k), at(g.b, k, n), chain);
   return chain;
 }
 
@@ -62,19 +66,17 @@ float chain_quantised(const Gemm& g, int64_t m, int64_t n, float chain) {
 float chain(const Gemm& g, int64_t m, int64_t n, float start) {
   if (is_quantised(g.b.type)) return chain_quantised(g, m, n, start);
   const bool bf16 = g.precision == Precision::kBf16 && g.b.type == NumberType::kF32;
-  return bf16 ? chain_bf16(g, m, n, start) : chain_f32(g, m, n, start);
+  const auto over = [&](Steps steps, float from) {
+    return bf16 ? chain_bf16(g, m, n, steps, from) : chain_f32(g, m, n, steps, from);
+  };
+  if (!g.halves || g.K <= 32) return over({0, g.K}, start);
+  const int64_t half = (g.K / 2 + 31) / 32 * 32;
+  return over({0, half}, start) + over({half, g.K}, 0.0f);
 }
 
 }  // namespace
 
 void gemm_reference(const Gemm& g) {
-  if (in_halves(g) && !is_quantised(g.b.type) && g.M > 0 && g.N > 0) {
-    std::vector<float> second(static_cast<size_t>(g.M * g.N));
-    const Halves halves(g, second.data());
-    gemm_reference(halves.first);
-    gemm_reference(halves.second);
-    return halves.join();
-  }
   for (int64_t m = 0; m < g.M; ++m) {
     for (int64_t n = 0; n < g.N; ++n) {
       float* c = g.c + m * g.ldc + n;

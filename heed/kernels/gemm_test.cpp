@@ -156,7 +156,39 @@ TEST(Gemm, HalvesEqualTheReference) {
       check(c);
     }
   }
-  check({1, 5000, 70, false, false, false, true, 0, Precision::kF32, NumberType::kF32, true});  // more than stays in L1
+}
+
+// Whole rows of weights follow each other: at one thread, and at two where each has a half of k.
+TEST(Gemm, WholeRowsOfWeightsEqualTheReference) {
+  const int threads = num_threads();
+  for (const int n : {1, 2}) {
+    set_num_threads(n);
+    for (const NumberType type : {NumberType::kF32, NumberType::kF16, NumberType::kBf16}) {
+      for (const int64_t M : {1, 3, 4, 16, 31}) {
+        for (const int64_t N : {16, 64, 192, 960}) {
+          for (const int64_t K : {1, 33, 47, 70, 130}) {
+            check({M, N, K, false, false, false, K % 2 == 0, 0, Precision::kF32, type, n == 2});
+          }
+        }
+      }
+      check({1, 5120, 70, false, false, false, true, 0, Precision::kF32, type, true});  // more columns than stay in L1
+    }
+  }
+  set_num_threads(threads);
+}
+
+// Fewer columns than threads have shares, and threads that do not divide.
+TEST(Gemm, HalvesAtAnyNumberOfThreads) {
+  const int threads = num_threads();
+  for (const int n : {1, 3, 5, 8, 64}) {
+    set_num_threads(n);
+    for (const int64_t N : {1, 2, 5, 64, 130, 960}) {
+      for (const int64_t M : {1, 3, 16}) {
+        check({M, N, 70, false, false, false, true, 0, Precision::kF32, NumberType::kF32, true});
+      }
+    }
+  }
+  set_num_threads(threads);
 }
 
 // The shapes of layers take other paths: operands packed once for all, transposed rows that lie far apart packed by tiles.
@@ -245,7 +277,8 @@ TEST(Gemm, FinishSeesEveryElementOnce) {
   Case few_halves = halves;
   few_halves.M = 3;
   for (const Case& c :
-       {Case{500, 200, 600, false, true, false, true, 5}, Case{3, 900, 30}, Case{40, 17, 0}, halves, few_halves}) {
+       {Case{500, 200, 600, false, true, false, true, 5}, Case{3, 900, 30}, Case{32, 90, 70, false, true},
+        Case{40, 17, 0}, halves, few_halves}) {
     const auto plain = c.run(gemm);
     const auto finished = c.run([&](Gemm g) {
       const auto add_place = [&](const Tile& tile) {
@@ -269,18 +302,24 @@ TEST(Gemm, FinishSeesEveryElementOnce) {
 
 TEST(Gemm, PaddingIsNeverRead) {
   // Not-a-number beyond the matrices must not reach any output.
-  Case c{37, 41, 53, false, true, false, true, 9};
-  auto a = c.a(), b = c.b();
   const auto poison = [](Floats& x, int64_t ld, int64_t used) {
     for (size_t i = 0; i < x.size(); ++i) {
       if (static_cast<int64_t>(i) % ld >= used) x[i] = NAN;
     }
   };
-  poison(a, c.lda(), c.K);
-  poison(b, c.ldb(), c.K);
-  Floats out(static_cast<size_t>(c.M * c.N));
-  gemm({c.M, c.N, c.K, {a.data(), c.lda()}, {b.data(), c.ldb(), true}, out.data(), c.N});
-  for (const float x : out) ASSERT_TRUE(std::isfinite(x));
+  for (const int64_t M : {1, 3, 16, 37}) {
+    for (const int flags : {0, 1, 2}) {  // 2: halves
+      Case c{M, 41, 53, false, flags == 1, false, true, 9};
+      auto a = c.a(), b = c.b();
+      poison(a, c.lda(), c.K);
+      poison(b, c.ldb(), c.b_transposed ? c.K : c.N);
+      Floats out(static_cast<size_t>(c.M * c.N));
+      Gemm g{c.M, c.N, c.K, {a.data(), c.lda()}, {b.data(), c.ldb(), c.b_transposed}, out.data(), c.N};
+      g.halves = flags == 2;
+      gemm(g);
+      for (const float x : out) ASSERT_TRUE(std::isfinite(x)) << c;
+    }
+  }
 }
 
 }  // namespace

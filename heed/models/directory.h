@@ -43,8 +43,8 @@ struct LoadOptions {
   // Of a language model: matrices stay in the mapped file, f32, f16, bf16 or quantised, and are multiplied as they are.
   // Nothing is read before it is used, nor looked at for NaN.
   bool as_stored = false;
-  // For writing text: sums over matrices that a file has as (in, out) are taken in two halves, for which they are read from
-  // end to end. The last bits are not those of training, which score keeps.
+  // With as_stored, for writing texts and images: sums over matrices that a file has as (in, out) are taken in two halves, for
+  // which they are read from end to end. The last bits are not those of training, which score keeps.
   bool in_halves = false;
   // Its weights will not be trained, but what is before them may be: no memory for gradients, and what is quantised is
   // read as numbers, through which gradients pass.

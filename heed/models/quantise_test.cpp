@@ -117,6 +117,12 @@ TEST(Stored, InHalvesNearlyTheSame) {
       const Tensor some = logits_of(halves, tokens);
       EXPECT_EQ(std::memcmp(some.data(), found.data(), static_cast<size_t>(some.numel()) * sizeof(float)), 0);
     }
+    for (const int threads : {1, 3}) {
+      const int before = num_threads();
+      set_num_threads(threads);
+      expect_same_bits(logits_of(halves, 40), found);
+      set_num_threads(before);
+    }
   }
 }
 

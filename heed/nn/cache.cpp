@@ -24,13 +24,23 @@ void LayerCache::write(const Tensor& k, const Tensor& v) const {
   write_rows(values, v, rows->added);
 }
 
-// The row behind `after`, else the first of a run that is free as a whole. Others are taken where more than half are free,
-// as after many hypotheses that ended.
-int64_t CachePool::free_row(int64_t after) {
+bool CachePool::is_free_behind(int64_t row) const {
+  return row >= 0 && (row + 1) % kRun != 0 && holders_[static_cast<size_t>(row) + 1] == 0;
+}
+
+// Whole runs for as many rows, before any is taken. Single rows do where more than half are free, as after many hypotheses
+// that ended.
+void CachePool::make_room(int64_t rows, int64_t after) {
   constexpr int64_t kSmall = 1024;
-  const int64_t next = after + 1;
-  if (after >= 0 && next % kRun != 0 && holders_[static_cast<size_t>(next)] == 0) return next;
-  if (whole_runs_.empty() && (capacity_ < kSmall || free_ <= capacity_ / 2)) grow(std::max(2 * capacity_, kRun));
+  for (; rows > 0 && is_free_behind(after); ++after) --rows;
+  if (static_cast<int64_t>(whole_runs_.size()) * kRun >= rows) return;
+  if (free_ >= rows && capacity_ >= kSmall && free_ > capacity_ / 2) return;
+  grow((std::max(2 * capacity_, capacity_ + rows) + kRun - 1) / kRun * kRun);
+}
+
+// The row behind `after`, else the first of a run that is free as a whole, else any.
+int64_t CachePool::free_row(int64_t after) {
+  if (is_free_behind(after)) return after + 1;
   if (!whole_runs_.empty()) {
     const int64_t run = whole_runs_.back();
     whole_runs_.pop_back();
@@ -41,10 +51,13 @@ int64_t CachePool::free_row(int64_t after) {
 }
 
 std::vector<int32_t> CachePool::take(int64_t rows, int32_t after) {
-  std::vector<int32_t> taken;
-  for (int64_t row = after; static_cast<int64_t>(taken.size()) < rows;) {
+  if (after >= 0 && holders_[static_cast<size_t>(after)] == 0) fail("[cache] behind row {}, which nobody holds", after);
+  make_room(rows, after);
+  std::vector<int32_t> taken(static_cast<size_t>(rows));
+  int64_t row = after;
+  for (int32_t& one : taken) {
     row = free_row(row);
-    taken.push_back(static_cast<int32_t>(row));
+    one = static_cast<int32_t>(row);
     holders_[static_cast<size_t>(row)] = 1;
     --free_in_run_[static_cast<size_t>(row / kRun)];
     --free_;
@@ -56,8 +69,10 @@ void CachePool::share(std::span<const int32_t> rows) {
   for (const int32_t row : rows) ++holders_[static_cast<size_t>(row)];
 }
 
+// From the last to the first: whoever comes next gets the runs in their order.
 void CachePool::give(std::span<const int32_t> rows) {
-  for (const int32_t row : rows) {
+  for (auto it = rows.rbegin(); it != rows.rend(); ++it) {
+    const int32_t row = *it;
     if (--holders_[static_cast<size_t>(row)] > 0) continue;
     ++free_;
     if (++free_in_run_[static_cast<size_t>(row / kRun)] == kRun) whole_runs_.push_back(row / kRun);

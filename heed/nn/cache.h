@@ -35,7 +35,7 @@ struct StepCache {
 class CachePool {
  public:
   CachePool(int64_t layers, int64_t width) : width_(width), keys_(static_cast<size_t>(layers)), values_(keys_) {}
-  // Those behind row `after` where it is given. Grows where none are free.
+  // Those behind row `after`, which is held, where it is given. Grows where none are free.
   std::vector<int32_t> take(int64_t rows, int32_t after = -1);
   void share(std::span<const int32_t> rows);  // one more holds them
   void give(std::span<const int32_t> rows);
@@ -46,6 +46,8 @@ class CachePool {
  private:
   static constexpr int64_t kRun = 16;  // rows that a sequence begins with
   void grow(int64_t capacity);
+  void make_room(int64_t rows, int64_t after);
+  bool is_free_behind(int64_t row) const;
   int64_t free_row(int64_t after);
 
   int64_t width_, capacity_ = 0, free_ = 0;
