@@ -31,9 +31,8 @@ void turn_rows(const Gemm& g, float* x) {
     int64_t k = 0;
     for (; k + kTurned<float> <= g.K; k += kTurned<float>) {
       const Turned<float> turned(row, k);
-      unrolled<kTurned<float>>([&](auto i) HEED_INLINED {
-        hn::BlendedStore(turned.template step<i>(), inside, Tag(), to + (k + i) * g.M);
-      });
+      unrolled<kTurned<float> >(
+          [&](auto i) HEED_INLINED { hn::BlendedStore(turned.template step<i>(), inside, Tag(), to + (k + i) * g.M); });
     }
     for (; k < g.K; ++k) {
       for (int64_t r = 0; r < rows; ++r) to[k * g.M + r] = row[r][k];

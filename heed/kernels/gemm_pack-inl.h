@@ -113,9 +113,8 @@ HWY_INLINE void pack_transposed_block(float* HWY_RESTRICT out, const T* const* r
   int64_t k = 0;
   for (; k + kTurned<T> <= k_size; k += kTurned<T>) {
     const Turned<T> turned(rows, k);
-    unrolled<kTurned<T>>([&](auto i) HEED_INLINED {
-      hn::StoreU(turned.template step<i>(), Tag(), out + (k + i) * kStrip);
-    });
+    unrolled<kTurned<T> >([&](auto i)
+                              HEED_INLINED { hn::StoreU(turned.template step<i>(), Tag(), out + (k + i) * kStrip); });
   }
   for (; k < k_size; ++k) {
     for (int j = 0; j < kNative; ++j) out[k * kStrip + j] = to_f32(rows[j][k]);

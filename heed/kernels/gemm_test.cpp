@@ -276,9 +276,8 @@ TEST(Gemm, FinishSeesEveryElementOnce) {
   halves.in_halves = true;
   Case few_halves = halves;
   few_halves.M = 3;
-  for (const Case& c :
-       {Case{500, 200, 600, false, true, false, true, 5}, Case{3, 900, 30}, Case{32, 90, 70, false, true},
-        Case{40, 17, 0}, halves, few_halves}) {
+  for (const Case& c : {Case{500, 200, 600, false, true, false, true, 5}, Case{3, 900, 30},
+                        Case{32, 90, 70, false, true}, Case{40, 17, 0}, halves, few_halves}) {
     const auto plain = c.run(gemm);
     const auto finished = c.run([&](Gemm g) {
       const auto add_place = [&](const Tile& tile) {

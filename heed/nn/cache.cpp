@@ -88,7 +88,8 @@ void CachePool::grow(int64_t capacity) {
       pool = larger;
     }
   }
-  for (int64_t run = capacity / kRun; run > capacity_ / kRun;) whole_runs_.push_back(--run);  // the first is taken first
+  for (int64_t run = capacity / kRun; run > capacity_ / kRun;)
+    whole_runs_.push_back(--run);  // the first is taken first
   free_in_run_.resize(static_cast<size_t>(capacity / kRun), kRun);
   holders_.resize(static_cast<size_t>(capacity));
   free_ += capacity - capacity_;

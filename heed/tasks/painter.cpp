@@ -34,7 +34,8 @@ decode::GenerationRequest request_of(const PainterView& painter, const PaintConf
 }  // namespace
 
 Painter Painter::open(const std::string& folder) {
-  Painter painter{models::load_decoder(folder, {.as_stored = true, .in_halves = true}), data::PixelFormat::read(folder)};
+  Painter painter{models::load_decoder(folder, {.as_stored = true, .in_halves = true}),
+                  data::PixelFormat::read(folder)};
   const data::PixelFormat& format = painter.format;
   const int64_t ids = painter.model.config.vocabulary, context = decode::context_length(painter.model.config);
   if (format.vocabulary() != ids || format.pixels() > context) {
