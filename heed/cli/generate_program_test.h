@@ -1,11 +1,8 @@
 // A language model for the tests of the commands that use one.
 #pragma once
 
-#include <span>
-
-#include "heed/base/half.h"
 #include "heed/cli/trained_test.h"
-#include "heed/io/stored_type.h"
+#include "heed/io/test_stored.h"
 #include "heed/models/directory.h"
 #include "heed/text/tokenizer_files.h"
 
@@ -39,19 +36,8 @@ class GenerateProgram : public Program {
 
   // The model with its numbers in f16.
   std::string write_halves(const std::string& name) {
-    const std::string folder = write_model(name, 259), path = folder + "/model.safetensors", bytes = read_all(path);
-    const SafeTensors file = SafeTensors::parse(std::as_bytes(std::span(bytes)), "copy");
-    std::vector<TensorToWrite> tensors;
-    std::vector<std::vector<uint16_t>> halves;
-    halves.reserve(file.tensors().size());
-    for (const StoredTensor& t : file.tensors()) {
-      std::vector<float> numbers(static_cast<size_t>(t.elements()));
-      to_f32(t, numbers.data());
-      std::vector<uint16_t>& half = halves.emplace_back();
-      for (const float x : numbers) half.push_back(f32_to_f16(x));
-      tensors.push_back({t.name, StoredType::kF16, t.shape, std::as_bytes(std::span(half))});
-    }
-    write_safetensors(path, tensors);
+    const std::string folder = write_model(name, 259);
+    store_in_16_bits(folder + "/model.safetensors", StoredType::kF16);
     return folder;
   }
 

@@ -11,6 +11,7 @@
 
 #include "heed/base/random.h"
 #include "heed/base/threads.h"
+#include "heed/io/test_stored.h"
 #include "heed/models/test_directories.h"
 #include "heed/nn/config.h"
 
@@ -49,23 +50,7 @@ ModelConfig small(bool gpt2) {
 struct Saved {
   explicit Saved(bool gpt2, StoredType type = StoredType::kF32) {
     save_decoder(folder.file("."), Decoder(small(gpt2)));
-    if (type == StoredType::kF32) return;
-    const std::string bytes = content_of(folder.file("model.safetensors"));
-    const SafeTensors file = SafeTensors::parse(std::as_bytes(std::span(bytes)), "copy");
-    std::vector<TensorToWrite> tensors;
-    std::vector<std::vector<uint16_t>> halves;
-    halves.reserve(file.tensors().size());
-    for (const StoredTensor& t : file.tensors()) {
-      std::vector<float> numbers(static_cast<size_t>(t.elements()));
-      to_f32(t, numbers.data());
-      std::vector<uint16_t>& half = halves.emplace_back();
-      for (const float x : numbers) {
-        const bool f16 = type == StoredType::kF16;
-        half.push_back(f16 ? f32_to_f16(x) : static_cast<uint16_t>(std::bit_cast<uint32_t>(x) >> 16));
-      }
-      tensors.push_back({t.name, type, t.shape, std::as_bytes(std::span(half))});
-    }
-    write_safetensors(folder.file("model.safetensors"), tensors);
+    if (type != StoredType::kF32) store_in_16_bits(folder.file("model.safetensors"), type);
   }
   std::string path() const { return folder.file("."); }
   TemporaryFolder folder;
