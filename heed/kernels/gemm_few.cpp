@@ -21,7 +21,9 @@ bool few_rows(const Gemm&) { return false; }  // nothing to turn: the others do
 #else
 constexpr int64_t kFewRows = 32;
 
+// Into memory where the rows lie side by side, a register of them at a time.
 void turn_rows(const Gemm& g, float* x) {
+  constexpr int kSteps = kTurned<float>;
   for (int64_t first = 0; first < g.M; first += kNative) {
     const int64_t rows = std::min<int64_t>(kNative, g.M - first);
     const auto inside = hn::FirstN(Tag(), static_cast<size_t>(rows));
@@ -29,9 +31,9 @@ void turn_rows(const Gemm& g, float* x) {
     for (int64_t r = 0; r < kNative; ++r) row[r] = g.a.at((first + std::min(r, rows - 1)) * g.a.ld);
     float* to = x + first;
     int64_t k = 0;
-    for (; k + kTurned<float> <= g.K; k += kTurned<float>) {
+    for (; k + kSteps <= g.K; k += kSteps) {
       const Turned<float> turned(row, k);
-      unrolled<kTurned<float> >(
+      unrolled<kSteps>(
           [&](auto i) HEED_INLINED { hn::BlendedStore(turned.template step<i>(), inside, Tag(), to + (k + i) * g.M); });
     }
     for (; k < g.K; ++k) {

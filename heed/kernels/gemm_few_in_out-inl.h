@@ -119,8 +119,9 @@ HWY_INLINE void one_row_steps(const FewRows& f, int64_t k, int64_t begin, int64_
   for (; column < end; column += kNative) advance(column);
 }
 
-// One row: its outputs stay in L1 while the weights pass, rows of some thousand columns from end to end. Of f32 the CPU fetches enough ahead by itself; two
-// bytes a number pass one row after the other, or it would not, and are asked for some kilobytes before.
+// One row: its outputs stay in L1 while the weights pass, rows of some thousand columns from end to end. Of f32 the CPU
+// fetches enough ahead by itself; two bytes a number pass one row after the other, or it would not, and are asked for some
+// kilobytes before.
 template <class T>
 void one_row_of_slice(const FewRows& f, int64_t begin, int64_t end) {
   constexpr bool kTwoBytes = sizeof(T) == 2;
